@@ -1,0 +1,54 @@
+"""A request as the workload makes it, and a sequence as the policies see it.
+
+The two are kept apart on purpose: `Request` knows the true output length, `Sequence` does not, and allocators and
+schedulers are only ever handed a `Sequence`.
+"""
+
+from dataclasses import dataclass
+
+PS_PER_S = 10**12
+"""The clock counts integer picoseconds, so that a leap over many steps adds up to the same bits as the steps."""
+
+
+@dataclass(slots=True)
+class Request:
+    """One call: prompt tokens in, output tokens out.
+
+    `arrival_ps` is the arrival in picoseconds from the start of the run. `output_tokens` is the *true* output length,
+    hidden from every policy. `max_tokens` is what the client allows (None: up to the model's limit).
+    `patience_ps`, when given, is how long after its arrival the client cancels.
+    """
+
+    id: int
+    arrival_ps: int
+    prompt_tokens: int
+    output_tokens: int
+    max_tokens: int | None = None
+    patience_ps: int | None = None
+    priority: int = 0
+    tenant: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Sequence:
+    """What a policy may know of a request, and how far it has come.
+
+    `tokens` counts the known tokens (prompt plus generated) and `written` those whose KV exists. While the sequence
+    decodes, both advance with the decode clock and are not touched one by one: then `written` is `origin + clock` and
+    `tokens` one more (see `step.DecodeSet`); the stored numbers are brought up to date when it leaves the decode set.
+    `admission` numbers the admissions of a run in order (-1: never admitted).
+    """
+
+    id: int
+    prompt_tokens: int
+    max_tokens: int | None
+    arrival_ps: int = 0
+    priority: int = 0
+    tenant: str = ""
+    tokens: int = 0
+    written: int = 0
+    origin: int = 0
+    decoding: bool = False
+    admission: int = -1
+    gone: bool = False
+    """Left while it waited (cancelled); the queue drops it when it comes to it."""

@@ -1,0 +1,148 @@
+"""Plain data that the rooms exchange about one step: what is asked, what is granted, what is planned.
+
+Nothing here decides anything. Times are integer picoseconds, room is counted in slots (one slot holds one token's KV).
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kvsim.request import Sequence
+
+CLASSES = ("used", "reserved", "internal", "dead", "moving", "cached", "external", "free")
+"""The eight classes of the accounting identity; every slot of a pool is in exactly one of them."""
+
+CAUSES = ("capacity", "fragmentation", "never", "outgrown", "activation")
+"""Why an allocation could not be met at once."""
+
+ENDS = ("finished", "rejected", "cancelled", "aborted", "unfinished")
+"""How a request ends; every request ends in exactly one of these ways."""
+
+
+@dataclass(slots=True, eq=False)
+class DecodeSet:
+    """The sequences that get one token each step, kept as aggregates over one decode clock.
+
+    The clock counts decode steps. A member's written tokens are `origin + clock`, so that a step, or a leap over
+    many, touches three numbers here and no member at all. The allocator that holds their KV is the only one to
+    change it.
+    """
+
+    clock: int = 0
+    count: int = 0
+    written: int = 0
+    """Written tokens of all members together."""
+
+    def join(self, sequence: Sequence) -> None:
+        """Take in a sequence that has just sampled a token: all its known tokens but that one are written."""
+        sequence.origin = sequence.written - self.clock
+        sequence.decoding = True
+        self.count += 1
+        self.written += sequence.written
+
+    def leave(self, sequence: Sequence) -> None:
+        """Let a member go, its own numbers brought up to date."""
+        sequence.written = written = sequence.origin + self.clock
+        sequence.tokens = written + 1
+        sequence.decoding = False
+        self.count -= 1
+        self.written -= written
+
+    def advance(self, steps: int = 1) -> None:
+        """Every member has written `steps` tokens more."""
+        self.clock += steps
+        self.written += steps * self.count
+
+    def written_of(self, sequence: Sequence) -> int:
+        """Written tokens of a sequence now, member or not."""
+        return sequence.origin + self.clock if sequence.decoding else sequence.written
+
+
+class Ask(NamedTuple):
+    """Slots wanted so that `sequence` can hold `tokens` tokens in all.
+
+    With `admit` the sequence owns nothing yet and comes from the waiting queue: the allocator may then demand more
+    (a watermark), and a `gate` above zero demands that the slots for that many tokens could be had now, although
+    only those for `tokens` need be taken. `alone` says that no other sequence is running.
+    """
+
+    sequence: Sequence
+    tokens: int
+    admit: bool = False
+    gate: int = 0
+    alone: bool = False
+
+
+class Grant(NamedTuple):
+    """The slots were had; `copied_slots` written slots move to a new place during the step."""
+
+    copied_slots: int = 0
+
+
+class Short(NamedTuple):
+    """The slots could not be had, and nothing changed."""
+
+    cause: str
+    need_slots: int
+    free_slots: int
+    largest_hole_slots: int
+
+
+class Blocked(NamedTuple):
+    """One failed allocation and what the scheduler did about it."""
+
+    sequence: Sequence
+    short: Short
+    outcome: str
+
+
+class Preempted(NamedTuple):
+    """A running request that lost its KV."""
+
+    sequence: Sequence
+    lost_tokens: int
+    """Written tokens that are gone."""
+    decoding: bool
+    """It was decoding, not computing a prompt."""
+
+
+class Chunk(NamedTuple):
+    """Tokens of one sequence's prompt (or of what it must compute again) that a step writes, after `written` ones."""
+
+    sequence: Sequence
+    tokens: int
+    written: int
+
+
+@dataclass(slots=True, eq=False)
+class StepPlan:
+    """Who computes what in the next step, and what happened while that was decided."""
+
+    chunks: list[Chunk] = field(default_factory=list)
+    decodes: int = 0
+    """Sequences that decode one token each."""
+    context: int = 0
+    """Tokens that these attend to: the written ones and the one being computed, over all of them."""
+    copied_slots: int = 0
+    admitted: list[Sequence] = field(default_factory=list)
+    preempted: list[Preempted] = field(default_factory=list)
+    aborted: list[Sequence] = field(default_factory=list)
+    blocked: list[Blocked] = field(default_factory=list)
+    granted: list[Sequence] = field(default_factory=list)
+    """Sequences whose own request for slots was met after the batch as a whole could not be."""
+
+    @property
+    def empty(self) -> bool:
+        """Nothing is computed: no time passes."""
+        return not self.decodes and not self.chunks
+
+
+class PoolUse(NamedTuple):
+    """Slots of a pool by what the allocator knows: it cannot tell `reserved` from `internal` (both are unwritten)."""
+
+    used: int
+    unwritten: int
+    dead: int
+    moving: int
+    cached: int
+    free: int
+    largest_hole: int
