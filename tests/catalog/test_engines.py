@@ -1,0 +1,57 @@
+"""An engine profile says which rules it runs and where it differs from the engine."""
+
+import pytest
+
+from kvsim.catalog.engines import profile, profiles
+from kvsim.errors import InputError
+
+
+def test_vllm_sync_has_the_defaults_of_the_release() -> None:
+    vllm = profile("vllm@0.33-sync")
+    assert (vllm.engine, vllm.version, vllm.scheduler) == ("vllm", "0.33", "continuous")
+    assert (vllm.pipeline_depth, vllm.block_size, vllm.allocator) == (1, 16, "paged")
+    assert (vllm.max_num_seqs, vllm.max_num_batched_tokens) == (256, 2048)
+    assert (vllm.chunked_prefill, vllm.long_prefill_token_threshold) == (True, 0)
+    assert (vllm.reserve_full_isl, vllm.watermark, vllm.preemption) == (True, 0.0, "recompute")
+    assert vllm.gpu_memory_utilization == 0.92
+
+
+def test_prefix_caching_off_is_declared_as_a_deviation() -> None:
+    vllm = profile("vllm@0.33-sync")
+    assert not vllm.prefix_caching
+    assert any("Prefix caching is on by default" in sentence for sentence in vllm.known_deviations)
+
+
+def test_every_profile_has_a_source_and_says_what_differs_in_sentences() -> None:
+    assert profiles()
+    for known in profiles():
+        assert known.description
+        assert known.source
+        assert known.overheads_source
+        assert all(sentence.endswith(".") for sentence in known.known_deviations)
+        assert 0 < known.gpu_memory_utilization <= 1
+        assert known.max_num_batched_tokens >= known.max_num_seqs
+
+
+def test_the_overheads_explain_the_logged_pool_of_the_rtx_4090() -> None:
+    from kvsim.catalog.footprint import Footprint
+    from kvsim.catalog.gpus import gpu
+    from kvsim.catalog.models import model
+
+    vllm, footprint = profile("vllm@0.33-sync"), Footprint(model("llama-3.1-8b"))
+    # vLLM 0.19 at its default share of 0.9; it did not count CUDA graphs against the pool yet.
+    room = gpu("RTX 4090").memory_bytes * 0.9 - footprint.weight_bytes
+    room -= vllm.activation_bytes + vllm.non_torch_bytes
+    assert room / (16 * footprint.kv_bytes_per_token) == pytest.approx(2588, abs=5)
+
+
+@pytest.mark.parametrize("written", ["vLLM@0.33-sync", "vllm 0.33 sync"])
+def test_case_and_punctuation_do_not_matter(written: str) -> None:
+    assert profile(written).name == "vllm@0.33-sync"
+
+
+def test_an_unknown_profile_gets_the_closest() -> None:
+    with pytest.raises(
+        InputError, match=r"unknown engine profile 'vllm@0.34': the closest are vllm@0.33-sync"
+    ):
+        profile("vllm@0.34")
