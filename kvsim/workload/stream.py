@@ -1,0 +1,136 @@
+"""The traffic of one run, as a stream of requests: from a trace or generated, with what the clients decide.
+
+Workload(TraceTraffic("azure-conv-2023", rate=4.0), max_tokens=512)
+Workload(GeneratedTraffic(arrivals=Poisson(rate=8.0), prompt_tokens=..., output_tokens=..., requests=1000),
+seed=1)
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from itertools import islice, repeat
+from typing import Protocol
+
+from kvsim.errors import InputError
+from kvsim.request import PS_PER_S, Request
+from kvsim.workload.arguments import check_whole
+from kvsim.workload.arrivals import CHUNK, LAST_PS, ArrivalProcess
+from kvsim.workload.client import MODEL_LIMIT, MaxTokens, Patience, max_tokens_rule
+from kvsim.workload.lengths import LengthDistribution
+from kvsim.workload.readers.interface import Row
+from kvsim.workload.streams import Streams
+
+
+class Traffic(Protocol):
+    """Who arrives when and how long; a `TraceTraffic` or a `GeneratedTraffic`."""
+
+    def rows(self, streams: Streams) -> Iterator[Row]:
+        """(arrival in picoseconds, prompt tokens, output tokens), one by one, arrivals never decreasing."""
+
+    def describe(self) -> dict[str, object]:
+        """What the run folder says of it: plain values, and no time or path of the machine."""
+
+
+class GeneratedTraffic:
+    """Arrivals and lengths drawn independently, each from a stream of its own.
+
+    Independent draws are a fair default: prompts and outputs of most recorded traces hardly correlate.
+    `requests` ends the stream after so many; without it the stream has no end and the run needs a horizon.
+    `chunk` values are drawn at a time; no result depends on it. ValueError on a wrong argument.
+    """
+
+    def __init__(
+        self,
+        *,
+        arrivals: ArrivalProcess,
+        prompt_tokens: LengthDistribution,
+        output_tokens: LengthDistribution,
+        requests: int | None = None,
+        chunk: int = CHUNK,
+    ) -> None:
+        if requests is not None:
+            check_whole("requests", requests, 1)
+        check_whole("chunk", chunk, 1)
+        self._arrivals = arrivals
+        self._prompt_tokens = prompt_tokens
+        self._output_tokens = output_tokens
+        self._requests = requests
+        self._chunk = chunk
+
+    def rows(self, streams: Streams) -> Iterator[Row]:
+        """(arrival in picoseconds, prompt tokens, output tokens); the first comes after one gap."""
+        chunk = self._chunk if self._requests is None else min(self._chunk, self._requests)
+        rows = zip(
+            self._arrivals.arrivals_ps(streams.generator("arrivals"), chunk),
+            self._prompt_tokens.lengths(streams.generator("prompt_tokens"), chunk),
+            self._output_tokens.lengths(streams.generator("output_tokens"), chunk),
+            strict=False,
+        )
+        return islice(rows, self._requests)
+
+    def describe(self) -> dict[str, object]:
+        """The report for the run folder: the process and the laws with their parameters."""
+        return {
+            "source": "generated",
+            "arrivals": self._arrivals.describe(),
+            "rate_per_s": self._arrivals.rate,
+            "prompt_tokens": self._prompt_tokens.describe(),
+            "output_tokens": self._output_tokens.describe(),
+            "requests_asked": self._requests,
+            "prefix_identity": "absent",
+        }
+
+
+class Workload:
+    """The requests of one run, in order of arrival; iterating gives the same stream each time.
+
+    `max_tokens` is a whole number, "model_limit" (the engine allows what its model does) or {"times_output":
+    factor}. `cancel` says which clients give up and when; `priority` and `tenant` are put on every request.
+    `seed` is the root of all draws. ValueError on a wrong argument, InputError on a wrong trace.
+    """
+
+    def __init__(
+        self,
+        traffic: Traffic,
+        *,
+        seed: int = 0,
+        max_tokens: int | str | Mapping[str, float] | MaxTokens = MODEL_LIMIT,
+        cancel: Patience | None = None,
+        priority: int = 0,
+        tenant: str = "",
+    ) -> None:
+        if isinstance(priority, bool) or not isinstance(priority, int):
+            raise ValueError(f"priority: must be a whole number; got {priority!r}")
+        self._traffic = traffic
+        self._streams = Streams(seed)
+        self._max_tokens = max_tokens_rule(max_tokens)
+        self._cancel = cancel
+        self._priority = priority
+        self._tenant = tenant
+
+    def __iter__(self) -> Iterator[Request]:
+        """Requests numbered from 0, made one by one as the run asks for them."""
+        max_tokens, priority, tenant = self._max_tokens.of, self._priority, self._tenant
+        patiences_ps: Iterator[int | None] = repeat(None)
+        if self._cancel is not None:
+            patiences_ps = self._cancel.patiences_ps(self._streams.generator("cancel"))
+        rows = enumerate(self._traffic.rows(self._streams))
+        for (number, (arrival_ps, prompt, output)), patience_ps in zip(rows, patiences_ps, strict=False):
+            if arrival_ps > LAST_PS:
+                raise InputError(
+                    f"workload: request {number} arrives {arrival_ps / PS_PER_S:.3g} s after the start, "
+                    f"past the end of the 64-bit clock ({LAST_PS / PS_PER_S:.3g} s); take fewer requests or "
+                    "a higher rate"
+                )
+            yield Request(
+                number, arrival_ps, prompt, output, max_tokens(output), patience_ps, priority, tenant
+            )
+
+    def describe(self) -> dict[str, object]:
+        """The report for the run folder, plain values ready for JSON. Reads a trace once if need be."""
+        return {
+            **self._traffic.describe(),
+            **self._max_tokens.describe(),
+            "cancel": None if self._cancel is None else asdict(self._cancel),
+            "priority": self._priority,
+            "tenant": self._tenant,
+        }

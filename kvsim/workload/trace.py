@@ -1,0 +1,205 @@
+"""Recorded traffic: the rows of a trace, times counted from its first row, at its own rate or another."""
+
+import os
+from array import array
+from collections.abc import Iterator
+from difflib import get_close_matches
+from itertools import chain, islice
+from pathlib import Path
+
+from kvsim.errors import InputError
+from kvsim.request import PS_PER_S
+from kvsim.workload.arguments import check_positive, check_whole
+from kvsim.workload.arrivals import as_written
+from kvsim.workload.readers import READERS, detect
+from kvsim.workload.readers.interface import Intake, OnBadRow, Report, Row
+from kvsim.workload.readers.text import text_lines
+from kvsim.workload.streams import Streams
+
+PACKAGED = {"azure-conv-2023": "azure-conv-2023.csv"}
+"""Traces that come with kvsim, by name; source and licence in `data/README.md`."""
+
+
+def trace_path(trace: str | os.PathLike[str]) -> Path:
+    """The file of a packaged trace, or the path itself; InputError with the packaged names if absent."""
+    if isinstance(trace, str) and trace in PACKAGED:
+        return Path(__file__).parent / "data" / PACKAGED[trace]
+    if not os.path.exists(trace):
+        near = get_close_matches(str(trace), PACKAGED, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"packaged traces: {', '.join(PACKAGED)}"
+        raise InputError(f"{trace}: no such trace file; give a path or a packaged name; {hint}")
+    return Path(trace)
+
+
+class TraceTraffic:
+    """Requests as a trace recorded them: time, prompt tokens, output tokens; no prefix identity.
+
+    `trace` is a path or a name in `PACKAGED`; `format` a name in `READERS` (None: found by the header).
+    `on_bad_row` "drop" leaves bad rows out and counts them. `sort` puts rows in order of time (equal times
+    stay in file order) and holds some 60 bytes a row; without it rows out of order are an error. `requests`
+    keeps the first so many rows.
+
+    The first kept row arrives at 0. `rate` (per second) warps time, so that the mean gap between the kept
+    rows is 1 / rate: bursts keep their shape. `time_scale` multiplies every gap instead. At most one of the
+    two.
+
+    ValueError on a wrong argument; InputError, from `rows` and `survey`, on a wrong file.
+    """
+
+    def __init__(
+        self,
+        trace: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        on_bad_row: OnBadRow = "error",
+        sort: bool = False,
+        requests: int | None = None,
+        rate: float | None = None,
+        time_scale: float | None = None,
+    ) -> None:
+        if format is not None and format not in READERS:
+            raise ValueError(f"format: must be one of {', '.join(READERS)}; got {format!r}")
+        if on_bad_row not in ("error", "drop"):
+            raise ValueError(f"on_bad_row: must be error or drop; got {on_bad_row!r}")
+        if requests is not None:
+            check_whole("requests", requests, 1)
+        if rate is not None and time_scale is not None:
+            raise ValueError(f"time_scale: give either rate or time_scale, not both; got {time_scale!r}")
+        if rate is not None:
+            check_positive("rate", rate)
+        if time_scale is not None:
+            check_positive("time_scale", time_scale)
+        self.trace = str(trace)
+        self._path = trace_path(trace)
+        self._reader = None if format is None else READERS[format]
+        self._on_bad_row: OnBadRow = on_bad_row
+        self._sort = sort
+        self._requests = requests
+        self._rate = rate
+        self._time_scale = time_scale
+        self._report: Report | None = None
+
+    def survey(self) -> Report:
+        """Read the trace once, up to the last row that will be a request, and say what is in it.
+
+        Every bad row shows here, before a run begins. Keeps the result, not the rows. About 3 us a row.
+        """
+        if self._report is None:
+            for _ in self._recorded():
+                pass
+        assert self._report is not None
+        return self._report
+
+    def rows(self, streams: Streams) -> Iterator[Row]:
+        """(arrival in picoseconds, prompt tokens, output tokens), arrivals from 0 and never decreasing.
+
+        Reads the file as it goes; with `rate` it is read once more beforehand, for its span. Draws nothing.
+        """
+        numerator, denominator = self._warp()
+        if numerator == denominator:
+            return self._recorded()
+        half = denominator // 2
+        return (
+            ((time_ps * numerator + half) // denominator, prompt, output)
+            for time_ps, prompt, output in self._recorded()
+        )
+
+    def describe(self) -> dict[str, object]:
+        """The report for the run folder: rows read, kept and dropped by reason, how time was scaled."""
+        report = self.survey()
+        numerator, denominator = self._warp()
+        scaled_span_ps = (report.span_ps * numerator + denominator // 2) // denominator
+        return {
+            "source": "trace",
+            "trace": self.trace,
+            "format": report.format,
+            "time_unit": report.time_unit,
+            "rows_read": report.rows_read,
+            "rows_kept": report.rows_kept,
+            "requests_asked": self._requests,
+            "rows_dropped": dict(sorted(report.dropped.items())),
+            "ignored_columns": list(report.ignored_columns),
+            "prefix_identity": report.prefix_identity,
+            "sorted_here": self._sort,
+            "span_s": scaled_span_ps / PS_PER_S,
+            "rate_per_s": _rate(report.rows_kept, scaled_span_ps),
+            "recorded_span_s": report.span_ps / PS_PER_S,
+            "recorded_rate_per_s": _rate(report.rows_kept, report.span_ps),
+            "time_warp": numerator / denominator,
+        }
+
+    def _warp(self) -> tuple[int, int]:
+        """By what ratio times are multiplied; exact, so that warped times round once."""
+        if self._time_scale is not None:
+            return as_written(self._time_scale).as_integer_ratio()
+        if self._rate is None:
+            return 1, 1
+        report = self.survey()
+        if report.span_ps == 0:
+            raise InputError(
+                f"{self.trace}: all {report.rows_kept} rows used have the same time, so there is no rate to "
+                "scale; leave `rate` out or use more rows"
+            )
+        span_ps = (report.rows_kept - 1) * PS_PER_S / as_written(self._rate)
+        return (span_ps / report.span_ps).as_integer_ratio()
+
+    def _recorded(self) -> Iterator[Row]:
+        """One pass over the file in the trace's own time; leaves the report behind at its end."""
+        intake = Intake(self.trace, self._on_bad_row)
+        lines = text_lines(self._path, self.trace)
+        first_line = next(lines, "")
+        if not first_line.strip():
+            what = "the first line is blank; it must name the columns" if first_line else "the trace is empty"
+            raise intake.wrong(what)
+        reader = self._reader or detect(first_line, self.trace)
+        found = reader.rows(chain([first_line], lines), intake)
+        in_order = _sorted_by_time(found) if self._sort else found
+        kept = 0
+        first_ps = last_ps = 0
+        for time_ps, prompt, output in islice(in_order, self._requests):
+            if kept == 0:
+                first_ps = last_ps = time_ps
+            if time_ps < last_ps:
+                raise intake.wrong(
+                    f"row {intake.row} (line {intake.line} of the file), column {reader.columns[0]}: "
+                    f"{(last_ps - time_ps) / PS_PER_S:g} s earlier than the row before; "
+                    "put the rows in order of time or set `sort: true`"
+                )
+            last_ps = time_ps
+            kept += 1
+            yield time_ps - first_ps, prompt, output
+        if kept == 0:
+            raise intake.wrong(_nothing_kept(intake))
+        self._report = Report(
+            format=reader.format,
+            time_unit=reader.time_unit,
+            rows_read=intake.row,
+            rows_kept=kept,
+            dropped=intake.dropped,
+            ignored_columns=intake.ignored_columns,
+            span_ps=last_ps - first_ps,
+        )
+
+
+def _sorted_by_time(rows: Iterator[Row]) -> Iterator[Row]:
+    # Three columns, so that a million rows do not become a million tuples. Times are Python ints: a trace of
+    # months does not fit 64-bit picoseconds, and need not before it is scaled.
+    times_ps: list[int] = []
+    prompts, outputs = array("q"), array("q")
+    for time_ps, prompt, output in rows:
+        times_ps.append(time_ps)
+        prompts.append(prompt)
+        outputs.append(output)
+    for i in sorted(range(len(times_ps)), key=times_ps.__getitem__):
+        yield times_ps[i], prompts[i], outputs[i]
+
+
+def _rate(rows: int, span_ps: int) -> float | None:
+    return (rows - 1) * PS_PER_S / span_ps if span_ps else None
+
+
+def _nothing_kept(intake: Intake) -> str:
+    if not intake.dropped:
+        return "the trace is empty: it has a header and no rows"
+    reasons = ", ".join(f"{count} x {reason}" for reason, count in sorted(intake.dropped.items()))
+    return f"no row of {intake.row} is usable ({reasons}); give a trace with at least one good row"
