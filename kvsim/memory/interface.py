@@ -1,0 +1,107 @@
+"""The seam between the KV memory and everything above it: one allocator, seven verbs.
+
+An allocator has no clock and no truth: it never learns how long an output will be (only `reserve` with `pow2` or
+`oracle` may, by definition). Every verb that can fail is atomic: it succeeds whole or changes nothing.
+Room is counted in slots; one slot holds one token's KV.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence as Seq
+
+from kvsim.request import Sequence
+from kvsim.step import Ask, Chunk, DecodeSet, Grant, PoolUse, Short
+
+
+class Leap(ABC):
+    """Up to `steps` decode steps of the present decode set, each of which the pool can serve.
+
+    Pure until `apply`. With t_j = a + b j the time of step j (from 0), the weighted sums below let a recorder
+    integrate memory over time without visiting a step.
+    """
+
+    __slots__ = ("bound", "steps")
+
+    steps: int
+    bound: int
+    """At no step are more slots than this owned and not written."""
+
+    @abstractmethod
+    def unwritten_sum(self, steps: int, a: int, b: int) -> int:
+        """Sum over the first `steps` steps j of (a + b j) x slots owned and not written during step j."""
+
+    @abstractmethod
+    def unwritten_peak(self, first: int, last: int) -> int:
+        """Most slots owned and not written during any of the steps first..last-1."""
+
+    @abstractmethod
+    def apply(self, steps: int) -> None:
+        """Do `steps` of them: equal, bit for bit, to that many times acquire and settle. Mutates."""
+
+
+class Allocator(ABC):
+    """A pool of slots and the rules by which sequences get, keep and give back room in it.
+
+    `decodes` is the set of decoding sequences; only the allocator changes it.
+    """
+
+    name: str
+    pool_slots: int
+    decodes: DecodeSet
+    has_holes: bool = False
+    """Free slots can be lost to shape."""
+
+    @abstractmethod
+    def acquire(self, asks: Seq[Ask], *, decodes: bool = False) -> Grant | Short:
+        """Get slots for all `asks`, in admission order, and with `decodes` one more for every decoding sequence.
+
+        Mutates only when everything could be had; otherwise says why not. Cost: O(asks), and for allocators that
+        keep addresses O(sequences that outgrow their region).
+        """
+
+    @abstractmethod
+    def settle(self, chunks: Iterable[Chunk]) -> bool:
+        """The step is over: every decoding sequence has written one token, each chunk its tokens. Mutates.
+
+        True if slots came free by it (the source of a copy), so that what did not fit may fit now.
+        """
+
+    @abstractmethod
+    def begin_decode(self, sequence: Sequence) -> None:
+        """Its known tokens are all written and it has sampled one more: it decodes from the next step on. Mutates."""
+
+    @abstractmethod
+    def release(self, sequence: Sequence) -> None:
+        """Give back every slot of `sequence` (finish, preemption, cancellation, abort). Mutates.
+
+        Raises CheckError when it owns none: a double free.
+        """
+
+    @abstractmethod
+    def leap(self, limit: int) -> Leap:
+        """At most `limit` decode steps that the pool can serve with no one else asking. Pure; O(1) in the batch."""
+
+    @abstractmethod
+    def usage(self) -> PoolUse:
+        """Where the slots are now. Pure; O(1), and for `largest_hole` O(holes)."""
+
+    @abstractmethod
+    def audit(self, live: Iterable[Sequence]) -> None:
+        """Count everything again from the owners' side and raise CheckError where it differs. Pure; O(live)."""
+
+    # What each sequence owns, by rule: pure functions that let the recorder tell `reserved` from `internal`.
+
+    @abstractmethod
+    def capacity(self, tokens: int) -> int:
+        """Slots of this pool that one sequence takes up to hold `tokens` tokens, rounding included."""
+
+    @abstractmethod
+    def owned(self, sequence: Sequence) -> int:
+        """Slots that `sequence` owns now (0 when none)."""
+
+    @abstractmethod
+    def last_growth(self, tokens: int) -> int:
+        """How many tokens a sequence has written when it asks for the slots that hold its token number `tokens`."""
+
+    def external(self, need_slots: int) -> int:
+        """Free slots lost to shape: those in holes smaller than min(need_slots, total free). Pure."""
+        return 0
