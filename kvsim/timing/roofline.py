@@ -1,0 +1,144 @@
+"""`roofline`: step time from a data sheet. Good for comparing; its own error is not known until it is calibrated.
+
+A step takes: the linear layers, max(weight bytes / bandwidth, FLOPs / peak); plus decode attention, linear in the
+context that is read; plus prefill attention per chunk, quadratic in the chunk; plus fixed costs per layer, step and
+sequence; plus copies inside the memory. Efficiencies and overheads stand in `data/roofline.json`, each with its source.
+"""
+
+import json
+from collections.abc import Mapping, Sequence as Seq
+from dataclasses import dataclass, fields
+from importlib.resources import files
+
+from kvsim.catalog.footprint import Footprint
+from kvsim.catalog.gpus import Gpu
+from kvsim.step import Chunk
+
+_PS = 1e12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RooflineParameters:
+    """The numbers of `data/roofline.json`: shares of data sheet rates, and seconds."""
+
+    weights_bandwidth_efficiency: float
+    linear_compute_efficiency: float
+    decode_attention_bandwidth_efficiency: float
+    prefill_attention_compute_efficiency: float
+    copy_bandwidth_efficiency: float
+    kernel_overhead_s: float
+    attention_overhead_s: float
+    step_overhead_s: float
+    sequence_overhead_s: float
+    allreduce_latency_s: float
+    link_bandwidth_efficiency: float
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            share = field.name.endswith("_efficiency")
+            if not (0 < value <= 1 if share else 0 <= value < 1):
+                what = "a share above 0, at most 1" if share else "a duration in seconds, from 0 to below 1"
+                raise ValueError(f"{field.name} is {value}; it must be {what}")
+
+
+def roofline_parameters(overrides: Mapping[str, float] | None = None) -> RooflineParameters:
+    """The stated efficiencies and overheads, some replaced by `overrides`; an unknown name raises ValueError."""
+    table = json.loads(files("kvsim.timing").joinpath("data/roofline.json").read_text("utf-8"))
+    values = {name: entry["value"] for name, entry in table.items()}
+    for name, value in (overrides or {}).items():
+        if name not in values:
+            raise ValueError(f"{name} is no parameter of the roofline; it has {', '.join(sorted(values))}")
+        values[name] = value
+    return RooflineParameters(**values)
+
+
+class RooflineTiming:
+    """The time of a step of `footprint.model` on `footprint.tensor_parallel` GPUs of one kind."""
+
+    provenance = "datasheet"
+
+    def __init__(self, footprint: Footprint, gpu: Gpu, parameters: RooflineParameters | None = None) -> None:
+        self._footprint = footprint
+        self._parameters = p = parameters or roofline_parameters()
+        self._ranks = footprint.tensor_parallel
+        peak = gpu.flops_per_s(footprint.weights_dtype)
+        attention_peak = gpu.flops_per_s("bf16")
+        bandwidth = gpu.bandwidth_bytes_per_s
+        self._weights_rate = bandwidth * p.weights_bandwidth_efficiency
+        self._linear_rate = peak * p.linear_compute_efficiency
+        self._prefill_rate = attention_peak * p.prefill_attention_compute_efficiency
+        self._kv_rate = bandwidth * p.decode_attention_bandwidth_efficiency
+        self._link_rate = gpu.gpu_link_bytes_per_s / 2 * p.link_bandwidth_efficiency
+        if self._ranks > 1 and not self._link_rate:
+            # Cards without a direct link talk over the host's.
+            self._link_rate = gpu.host_link_bytes_per_s * p.link_bandwidth_efficiency
+        layers = footprint.model.layers
+        self._fixed_s = (
+            p.step_overhead_s + layers * (4 * p.kernel_overhead_s + p.attention_overhead_s)
+        )
+        kv_bytes = footprint.kv_bytes_per_token
+        # Window layers are taken to keep and read the whole sequence, as the pool does (said in `not_modelled`).
+        pairs = footprint.attention_flops_per_pair + footprint.window_attention_flops_per_pair
+        pair_flops = pairs / self._ranks
+        self._kv_bytes = kv_bytes
+        self._pair_flops = pair_flops
+        self._slope_ps = round(_PS * max(kv_bytes / self._kv_rate, pair_flops / attention_peak))
+        self._copy_ps = round(_PS * 2 * kv_bytes / (bandwidth * p.copy_bandwidth_efficiency))
+        self._bases: dict[int, tuple[int, int]] = {}
+        self._linear: dict[tuple[int, int], int] = {}
+
+    def decode(self, decodes: int) -> tuple[int, int]:
+        """See `StepTiming`."""
+        known = self._bases.get(decodes)
+        if known is None:
+            known = self._bases[decodes] = (self._linear_ps(decodes, decodes), self._slope_ps)
+        return known
+
+    def step_ps(self, decodes: int, context: int, chunks: Seq[Chunk], copied_slots: int) -> int:
+        """See `StepTiming`."""
+        if not chunks and not copied_slots:
+            return self.decode(decodes)[0] + self._slope_ps * context
+        tokens = decodes
+        attention_ps = 0
+        for chunk in chunks:
+            tokens += chunk.tokens
+            pairs = chunk.tokens * chunk.written + chunk.tokens * (chunk.tokens + 1) / 2
+            read = (chunk.written + chunk.tokens) * self._kv_bytes
+            attention_ps += round(
+                _PS * max(pairs * self._pair_flops / self._prefill_rate, read / self._kv_rate)
+            )
+        return (
+            self._linear_ps(tokens, decodes + len(chunks))
+            + self._slope_ps * context
+            + attention_ps
+            + self._copy_ps * copied_slots
+        )
+
+    def _linear_ps(self, tokens: int, sequences: int) -> int:
+        """Everything that does not depend on the context: weights, fixed costs, collectives."""
+        known = self._linear.get((tokens, sequences))
+        if known is None:
+            known = self._linear[tokens, sequences] = round(_PS * self._linear_s(tokens, sequences))
+        return known
+
+    def _linear_s(self, tokens: int, sequences: int) -> float:
+        footprint, p = self._footprint, self._parameters
+        flops = 2 * (footprint.linear_parameters * tokens + footprint.lm_head_parameters * sequences) / self._ranks
+        seconds = max(self._weight_bytes(tokens) / self._weights_rate, flops / self._linear_rate)
+        seconds += self._fixed_s + p.sequence_overhead_s * sequences
+        if self._ranks > 1:
+            message = 2 * tokens * footprint.model.hidden
+            ring = 2 * (self._ranks - 1) / self._ranks * message / self._link_rate
+            seconds += 2 * footprint.model.layers * (p.allreduce_latency_s + ring)
+        return seconds
+
+    def _weight_bytes(self, tokens: int) -> float:
+        """Bytes of weights one rank reads: of the experts only those that the batch touches, drawn evenly."""
+        footprint = self._footprint
+        every = footprint.weight_bytes
+        if not footprint.experts:
+            return every
+        touched = 1 - (1 - footprint.experts_active / footprint.experts) ** tokens
+        all_experts = footprint.experts * footprint.expert_parameters / footprint.parameters * every
+        return every - all_experts * (1 - touched)
