@@ -1,0 +1,1 @@
+"""The start-up planner: from a card to a pool."""

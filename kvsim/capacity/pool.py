@@ -1,0 +1,59 @@
+"""From a card to a pool: how many slots are left for KV when the engine has started.
+
+KV memory = card x utilisation - weights - activation peak - non-torch - CUDA graphs, all per rank; every rank is alike
+here, so each is the poorest. The overheads are stated, not predicted: the interval that a start-up log would show is
+the capacity planner's business.
+"""
+
+from dataclasses import dataclass
+
+from kvsim.catalog.footprint import Footprint
+from kvsim.catalog.gpus import Gpu
+from kvsim.errors import DoesNotFitError
+from kvsim.units import format_size
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """`slots` of KV for one token each on a rank, with the sentence that says where the number comes from."""
+
+    slots: int
+    provenance: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overheads:
+    """Memory per rank that is neither weights nor KV, in bytes."""
+
+    activation_bytes: int
+    non_torch_bytes: int
+    cuda_graphs_bytes: int
+
+    @property
+    def total_bytes(self) -> int:
+        """All of it."""
+        return self.activation_bytes + self.non_torch_bytes + self.cuda_graphs_bytes
+
+
+def pool_from_card(footprint: Footprint, gpu: Gpu, *, utilization: float, overheads: Overheads, block_size: int) -> Pool:
+    """The pool that a card leaves, rounded down to whole blocks.
+
+    `utilization` is the share of the card's memory that the engine may use (above 0, at most 1).
+    Raises DoesNotFitError, with the breakdown, when not even one block is left.
+    """
+    if not 0 < utilization <= 1:
+        raise ValueError(f"utilization is {utilization}; it must be a share above 0, at most 1")
+    usable = int(gpu.memory_bytes * utilization)
+    weights = footprint.weight_bytes
+    left = usable - weights - overheads.total_bytes
+    blocks = left // (block_size * footprint.kv_bytes_per_token) if left > 0 else 0
+    sums = (
+        f"{gpu.name} {format_size(gpu.memory_bytes)} x {utilization:g} = {format_size(usable)}, less weights "
+        f"{format_size(weights)} and overheads {format_size(overheads.total_bytes)}"
+    )
+    if blocks < 1:
+        raise DoesNotFitError(
+            f"{footprint.model.name} does not fit: {sums} leaves no room for one block of {block_size} tokens of KV. "
+            f"A larger card, more tensor parallelism, a smaller dtype or a higher utilisation would help"
+        )
+    return Pool(blocks * block_size, f"from the card: {sums} leaves {format_size(left)} of KV per rank")

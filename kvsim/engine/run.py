@@ -1,0 +1,100 @@
+"""One run: requests come in, a replica serves them, everything is recorded."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from statistics import median_low
+
+from simpy import Environment, Event
+
+from kvsim.engine.check import Auditor
+from kvsim.engine.clock import HORIZON, At
+from kvsim.engine.recording import Recording
+from kvsim.engine.replica import Replica
+from kvsim.errors import InputError, RunError
+from kvsim.request import Request
+from kvsim.scheduling.interface import Scheduler
+from kvsim.timing.interface import StepTiming
+
+REFERENCE_REQUESTS = 1000
+"""Holes are judged by the median of so many first requests while nothing waits (design: the accounting identity)."""
+
+
+@dataclass(slots=True)
+class RunLog:
+    """What a run leaves behind, in picoseconds and slots."""
+
+    recording: Recording
+    end_ps: int
+    last_arrival_ps: int
+
+
+def simulate(
+    requests: Iterable[Request],
+    scheduler: Scheduler,
+    timing: StepTiming,
+    *,
+    max_model_len: int,
+    window: str = "auto",
+    warmup_ps: int = 0,
+    horizon_ps: int | None = None,
+    stepwise: bool = False,
+    check: bool = False,
+    on_end: Callable[[], None] | None = None,
+) -> RunLog:
+    """Serve `requests` (in order of arrival) until all have ended, or up to `horizon_ps`.
+
+    `window` and `warmup_ps` say what is measured (see `MemoryRecorder`). `stepwise` turns leaps off. `check` audits
+    everything after every step. `on_end` is called whenever a request ends. Raises RunError when the run makes no
+    progress, CheckError when an invariant breaks, InputError when the requests are not in order of arrival.
+    """
+    stream = iter(requests)
+    first = list(islice(stream, REFERENCE_REQUESTS))
+    if not first:
+        raise InputError("the workload has no requests; a run needs at least one")
+    allocator = scheduler.allocator
+    reference_need = allocator.capacity(median_low(request.prompt_tokens for request in first))
+    recording = Recording(allocator.pool_slots, window=window)
+    env = Environment(initial_time=0)
+    replica = Replica(
+        env,
+        scheduler,
+        timing,
+        recording,
+        max_model_len=max_model_len,
+        reference_need=reference_need,
+        progress_steps=scheduler.silent_steps(max_model_len),
+        leaps=not stepwise,
+        horizon_ps=horizon_ps,
+        auditor=Auditor() if check else None,
+        on_end=on_end,
+    )
+    source = env.process(_arrivals(env, chain(first, stream), replica))
+    if warmup_ps:
+        At(env, warmup_ps, 1, lambda _: recording.open_window(env.now))
+    if horizon_ps is None:
+        env.run()
+    else:
+        halt = At(env, horizon_ps, HORIZON, lambda _: replica.halt())
+        env.run(until=halt)
+    if replica.live:
+        raise RunError(f"{len(replica.live)} requests are left although nothing more can happen: a lost wake-up (a bug)")
+    last_arrival_ps = source.value if source.processed else recording.requests.last_arrival_ps
+    recording.memory.finish(replica.end_ps)
+    return RunLog(recording, replica.end_ps, last_arrival_ps)
+
+
+def _arrivals(env: Environment, requests: Iterator[Request], replica: Replica) -> Iterator[Event]:
+    """The SimPy process that brings the requests in; it ends with the last arrival."""
+    for request in requests:
+        delay = request.arrival_ps - env.now
+        if delay < 0:
+            raise InputError(
+                f"request {request.id} arrives at {request.arrival_ps} ps, before the one ahead of it; "
+                f"requests must come in order of arrival"
+            )
+        if delay:
+            yield env.timeout(delay)
+        replica.submit(request)
+    replica.recording.memory.close(env.now)
+    return env.now

@@ -1,0 +1,77 @@
+"""A histogram of durations whose memory stays flat and whose counts do not depend on how they were added.
+
+Edges are integer picoseconds, and a bucket is at most 1/256 (0.4 %) of its value wide: below 512 ps one bucket a
+picosecond, above that 256 buckets to each power of two. So a leap of thousands of steps, whose durations rise by the
+same amount each, is added in closed form and leaves exactly the counts of the steps one by one.
+"""
+
+_PER_OCTAVE = 256
+
+
+def bucket_of(value_ps: int) -> int:
+    """The bucket that holds `value_ps` >= 0."""
+    shift = value_ps.bit_length() - 9
+    return shift * _PER_OCTAVE + (value_ps >> shift) if shift > 0 else value_ps
+
+
+def lower_edge(bucket: int) -> int:
+    """The smallest duration in picoseconds that falls into `bucket`."""
+    shift = bucket // _PER_OCTAVE - 1
+    return (bucket - shift * _PER_OCTAVE) << shift if shift > 0 else bucket
+
+
+class DurationHistogram:
+    """Counts per bucket, with the exact number, sum and maximum of what was added."""
+
+    __slots__ = ("count", "counts", "max_ps", "sum_ps")
+
+    def __init__(self) -> None:
+        self.counts: dict[int, int] = {}
+        self.count = 0
+        self.sum_ps = 0
+        self.max_ps = 0
+
+    def add(self, value_ps: int, times: int = 1) -> None:
+        """Add one duration `times` times."""
+        if not times:
+            return
+        bucket = bucket_of(value_ps)
+        self.counts[bucket] = self.counts.get(bucket, 0) + times
+        self.count += times
+        self.sum_ps += value_ps * times
+        if value_ps > self.max_ps:
+            self.max_ps = value_ps
+
+    def add_ramp(self, first_ps: int, rise_ps: int, steps: int, times: int) -> None:
+        """Add first, first + rise, ... (`steps` durations), each `times` times. O(buckets crossed)."""
+        last_ps = first_ps + rise_ps * (steps - 1)
+        counts, done = self.counts, 0
+        while done < steps:
+            bucket = bucket_of(first_ps + rise_ps * done)
+            upto = steps
+            if rise_ps:
+                upto = min(steps, -(-(lower_edge(bucket + 1) - first_ps) // rise_ps))
+            counts[bucket] = counts.get(bucket, 0) + times * (upto - done)
+            done = upto
+        self.count += times * steps
+        self.sum_ps += times * (first_ps * steps + rise_ps * (steps * (steps - 1) // 2))
+        if last_ps > self.max_ps:
+            self.max_ps = last_ps
+
+    def clear(self) -> None:
+        """Forget everything (the end of a warm-up)."""
+        self.counts.clear()
+        self.count = self.sum_ps = self.max_ps = 0
+
+    def quantile_ps(self, share: float) -> float | None:
+        """The duration below which `share` of the values lie, to the middle of its bucket; None when empty."""
+        if not self.count:
+            return None
+        rank = share * (self.count - 1)
+        seen = 0
+        for bucket in sorted(self.counts):
+            seen += self.counts[bucket]
+            if seen > rank:
+                low, high = lower_edge(bucket), lower_edge(bucket + 1)
+                return min((low + high - 1) / 2, float(self.max_ps))
+        return float(self.max_ps)

@@ -1,0 +1,290 @@
+"""What a run leaves behind: its numbers, its tables, and the exact scenario they came from.
+
+A Result is plain data. Printing its summary needs neither pandas nor pyarrow; the data frames and the Parquet
+files load them on first use.
+"""
+
+import io
+import json
+import math
+import os
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kvsim.errors import InputError
+from kvsim.step import CLASSES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA = 1
+"""Version of the JSON contract; keys may be added under it, none taken away."""
+
+COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "requests": {
+        "id": "int64",
+        "arrival_s": "double",
+        "prompt_tokens": "int64",
+        "output_tokens": "int64",
+        "max_tokens": "int64",
+        "priority": "int64",
+        "tenant": "string",
+        "first_scheduled_s": "double",
+        "first_token_s": "double",
+        "end_s": "double",
+        "end": "string",
+        "finish_reason": "string",
+        "generated_tokens": "int64",
+        "preemptions": "int64",
+        "lost_tokens": "int64",
+        "recomputed_tokens": "int64",
+        "queue_s": "double",
+        "prefill_s": "double",
+        "ttft_s": "double",
+        "tpot_s": "double",
+        "e2e_s": "double",
+    },
+    "steps": {
+        "start_s": "double",
+        "duration_s": "double",
+        "steps": "int64",
+        "prefill_tokens": "int64",
+        "decode_tokens": "int64",
+        "context_tokens": "int64",
+        "running": "int64",
+        "waiting": "int64",
+    },
+    "memory": {
+        "time_s": "double",
+        **dict.fromkeys(CLASSES, "int64"),
+        "running": "int64",
+        "waiting": "int64",
+    },
+    "events": {
+        "time_s": "double",
+        "request": "int64",
+        "cause": "string",
+        "outcome": "string",
+        "need_tokens": "int64",
+        "free_tokens": "int64",
+        "largest_hole_tokens": "int64",
+    },
+}
+"""The tables of a run and the type of each column; a missing value is None, in a frame NaN or NA."""
+
+
+@dataclass
+class Result:
+    """The outcome of one run: a value that depends on the scenario and the seed alone.
+
+    `metrics` and `pools` follow the JSON contract (shares are fractions of the pool, times seconds, None
+    where a number does not exist). `tables` maps each name of `COLUMNS` to its columns; all columns of a
+    table are equally long. `scenario_given` is the scenario's text, `scenario_resolved` maps every dotted key
+    to its value and source. `provenance` says where each family of numbers comes from, `not_modelled` what
+    the run leaves out. `wall_s` is the time the simulation itself took; it is shown to people and never
+    stored, so that equal runs leave equal bytes.
+    """
+
+    name: str
+    seed: int
+    version: str
+    scenario_given: str
+    scenario_resolved: dict[str, Any]
+    provenance: dict[str, str]
+    not_modelled: list[str]
+    metrics: dict[str, Any]
+    pools: list[dict[str, Any]]
+    tables: dict[str, dict[str, Sequence[Any]]]
+    wall_s: float | None = None
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The object that `kvsim run --json` prints and `summary.json` holds."""
+        return {
+            "schema": SCHEMA,
+            "name": self.name,
+            "seed": self.seed,
+            "version": self.version,
+            "provenance": self.provenance,
+            "not_modelled": self.not_modelled,
+            "metrics": self.metrics,
+            "pools": self.pools,
+        }
+
+    @property
+    def requests(self) -> "pd.DataFrame":
+        """One row per request that arrived: lengths in tokens, times in seconds, how it ended."""
+        return self._frame("requests")
+
+    @property
+    def steps(self) -> "pd.DataFrame":
+        """One row per step, or per leap over `steps` equal ones: token counts are sums over them."""
+        return self._frame("steps")
+
+    @property
+    def memory(self) -> "pd.DataFrame":
+        """Slots in each class from a row's time to the next row's; inside a leap `used` grows linearly."""
+        return self._frame("memory")
+
+    @property
+    def events(self) -> "pd.DataFrame":
+        """One row per request and episode in which an allocation could not be met at once."""
+        return self._frame("events")
+
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write the run folder: the scenario as given and as resolved, the summary, and Parquet tables.
+
+        Everything is rendered before anything is written, and each file appears whole or not at all. Equal
+        results give equal bytes. Returns the paths written. Raises ValueError for NaN or infinity in the JSON
+        part or for columns of unequal length, OSError where the folder cannot be written.
+        """
+        folder = Path(folder)
+        contents = {
+            "scenario.yaml": self.scenario_given.encode(),
+            "resolved.json": to_json(self.scenario_resolved).encode(),
+            "summary.json": to_json(self.summary).encode(),
+        }
+        for name in COLUMNS:
+            contents[f"{name}.parquet"] = self._parquet(name)
+        folder.mkdir(parents=True, exist_ok=True)
+        return [write_whole(folder / name, content) for name, content in contents.items()]
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Result":
+        """Read a run folder back. Raises InputError naming the file that is missing, damaged or newer."""
+        folder = Path(folder)
+        summary = _read_json(folder / "summary.json")
+        if summary.get("schema") != SCHEMA:
+            raise InputError(
+                f"{folder / 'summary.json'}: schema is {summary.get('schema')!r}; this version reads {SCHEMA}"
+            )
+        if "metrics" not in summary:
+            raise InputError(
+                f"{folder / 'summary.json'}: holds no metrics of one run; name the sub-folder of a variant"
+            )
+        return cls(
+            name=summary["name"],
+            seed=summary["seed"],
+            version=summary["version"],
+            scenario_given=_read(folder / "scenario.yaml").decode(),
+            scenario_resolved=_read_json(folder / "resolved.json"),
+            provenance=summary["provenance"],
+            not_modelled=summary["not_modelled"],
+            metrics=summary["metrics"],
+            pools=summary["pools"],
+            tables={name: _read_parquet(folder / f"{name}.parquet") for name in COLUMNS},
+        )
+
+    def _columns(self, table: str) -> dict[str, Sequence[Any]]:
+        columns = self.tables.get(table, {})
+        known = COLUMNS[table]
+        if set(columns) - set(known):
+            raise ValueError(f"tables[{table!r}] has no column {sorted(set(columns) - set(known))[0]!r}")
+        whole = {name: columns.get(name, ()) for name in known}
+        lengths = {name: len(values) for name, values in whole.items()}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"tables[{table!r}] has columns of unequal length: {lengths}")
+        return whole
+
+    def _frame(self, table: str) -> "pd.DataFrame":
+        import pandas as pd
+
+        frame = {}
+        for name, values in self._columns(table).items():
+            kind = COLUMNS[table][name]
+            if kind == "double":
+                frame[name] = pd.Series(_plain(values), dtype="float64")
+            elif kind == "string":
+                frame[name] = pd.Series(_plain(values), dtype="string")
+            else:
+                missing = not isinstance(values, array) and any(value is None for value in values)
+                frame[name] = pd.Series(_plain(values), dtype="Int64" if missing else "int64")
+        return pd.DataFrame(frame)
+
+    def _parquet(self, table: str) -> bytes:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        types = {"int64": pa.int64(), "double": pa.float64(), "string": pa.string()}
+        columns = {
+            name: pa.array(_plain(values), type=types[COLUMNS[table][name]], from_pandas=True)
+            for name, values in self._columns(table).items()
+        }
+        stream = io.BytesIO()
+        pq.write_table(pa.table(columns), stream, compression="zstd")
+        return stream.getvalue()
+
+
+def to_json(value: object) -> str:
+    """Render as JSON text that every parser reads: two-space indent, keys in order, a final newline.
+
+    Raises ValueError that names the key of a NaN or an infinity: a number that does not exist is null.
+    """
+    _refuse_non_numbers(value, "")
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_whole(path: Path, content: bytes) -> Path:
+    """Write a file so that a reader, or a crash in between, never sees half of it. Returns the path."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_bytes(content)
+        os.replace(part, path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def _refuse_non_numbers(value: object, key: str) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{key or 'value'} is {value}: a number that does not exist is null in JSON")
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            _refuse_non_numbers(inner, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            _refuse_non_numbers(inner, f"{key}[{index}]")
+
+
+def _plain(values: Sequence[Any]) -> Any:
+    # Typed arrays go over as one buffer; anything else, with its Nones, as a list.
+    if isinstance(values, array):
+        import numpy as np
+
+        return np.frombuffer(values, dtype=values.typecode) if values else np.array([], dtype=values.typecode)
+    return list(values)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); a run folder is what `kvsim run -o DIR` writes"
+        ) from error
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(_read(path))
+    except ValueError as error:
+        raise InputError(f"{path}: is not JSON ({error}); write the run folder again") from error
+    if not isinstance(value, dict):
+        raise InputError(f"{path}: holds a {type(value).__name__}, not an object; write the run folder again")
+    return value
+
+
+def _read_parquet(path: Path) -> dict[str, Sequence[Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(io.BytesIO(_read(path)))
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: is not a Parquet file ({error}); write the run folder again") from error
+    columns: dict[str, Sequence[Any]] = table.to_pydict()
+    return columns

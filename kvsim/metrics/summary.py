@@ -1,0 +1,199 @@
+"""From the recorders of a run to the numbers people read: the `metrics` and `pools` of the JSON contract.
+
+Everything is exact up to the last division: shares are quotients of integrals, latencies are taken from the request
+records, and only the inter-token latency comes from a histogram.
+"""
+
+from collections.abc import Callable, Iterable, Sequence as Seq
+from dataclasses import dataclass
+from typing import Any
+
+from kvsim.metrics.histogram import DurationHistogram
+from kvsim.metrics.memory import MemoryRecorder
+from kvsim.metrics.requests import Ended, RequestLog
+from kvsim.metrics.window import Totals
+from kvsim.step import CAUSES, CLASSES, ENDS
+
+PERCENTILES = (50, 90, 95, 99)
+_PS = 10**12
+_SHORT_SPAN = 10
+"""Where arrivals span less than a tenth of the run, the window goes on to the last finish."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slo:
+    """Latency goals in picoseconds; None where there is none."""
+
+    ttft_ps: int | None = None
+    tpot_ps: int | None = None
+    e2e_ps: int | None = None
+
+    @property
+    def any(self) -> bool:
+        """At least one goal is set."""
+        return (self.ttft_ps, self.tpot_ps, self.e2e_ps) != (None, None, None)
+
+    def met(self, record: Ended) -> bool:
+        """A finished request met every goal. A request of one token has no TPOT and meets any."""
+        assert record.first_token_ps is not None
+        e2e_ps = record.end_ps - record.arrival_ps
+        ttft_ps = record.first_token_ps - record.arrival_ps
+        gaps = record.generated_tokens - 1
+        return (
+            (self.ttft_ps is None or ttft_ps <= self.ttft_ps)
+            and (self.e2e_ps is None or e2e_ps <= self.e2e_ps)
+            and (self.tpot_ps is None or not gaps or e2e_ps - ttft_ps <= self.tpot_ps * gaps)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the summary is made of. `window` is "auto", "last_finish" or "saturated"."""
+
+    requests: RequestLog
+    memory: MemoryRecorder
+    gaps: DurationHistogram
+    end_ps: int
+    last_arrival_ps: int
+    copied_bytes: int
+    block_size: int | None
+    window: str
+    slo: Slo
+
+
+def measured(run: Run) -> tuple[int, int, Totals]:
+    """The measured window: from, to (picoseconds) and the sums over it."""
+    opened_ps, closed = run.memory.opened_ps, run.memory.closed
+    span_ps, whole_ps = run.last_arrival_ps - opened_ps, run.end_ps - opened_ps
+    if run.window == "auto" and closed is not None and span_ps > 0 and span_ps * _SHORT_SPAN >= whole_ps:
+        return opened_ps, run.last_arrival_ps, closed
+    return opened_ps, run.end_ps, run.memory.totals
+
+
+def metrics(run: Run) -> dict[str, Any]:
+    """The `metrics` object of the JSON contract; a number that does not exist is None."""
+    opened_ps, closes_ps, totals = measured(run)
+    pool = run.memory.pool_slots
+    length_ps = totals.time_ps
+    log = run.requests
+    ends = dict.fromkeys(ENDS, 0)
+    for record in log.ended:
+        ends[record.end] += 1
+    inside = [record for record in log.ended if opened_ps <= record.arrival_ps <= closes_ps]
+    done = [record for record in inside if record.end == "finished"]
+    ended_inside = sum(1 for r in log.ended if r.end == "finished" and opened_ps <= r.end_ps <= closes_ps)
+    blocked = dict.fromkeys(CAUSES, 0)
+    for event in log.events:
+        blocked[event.cause] += 1
+    return {
+        "pool_tokens": pool,
+        "pool_blocks": None if run.block_size is None else pool // run.block_size,
+        "mean_share": shares(totals.slots_ps, pool * length_ps),
+        "peak_share": shares(totals.peaks, pool),
+        "mean_running": _ratio(totals.running_ps, length_ps),
+        "max_running": totals.max_running,
+        "mean_waiting": _ratio(totals.stay_ps - totals.running_ps, length_ps),
+        "arrived": log.arrived,
+        **ends,
+        "preemptions": log.preemptions,
+        "lost_tokens": sum(record.lost_tokens for record in log.ended),
+        "recomputed_tokens": sum(record.recomputed_tokens for record in log.ended),
+        "copied_bytes": run.copied_bytes,
+        "duplicate_share": None,
+        "blocked": blocked,
+        "hit_rate": None,
+        "queue_s": spread(queue_ps(r) for r in inside),
+        "prefill_s": spread(prefill_ps(r) for r in inside),
+        "ttft_s": spread(ttft_ps(r) for r in inside),
+        "tpot_s": spread(tpot_ps(r) for r in done),
+        "itl_s": gap_spread(run.gaps),
+        "e2e_s": spread(r.end_ps - r.arrival_ps for r in done),
+        "output_tokens_per_s": _ratio(totals.tokens * _PS, length_ps),
+        "requests_per_s": _ratio(ended_inside * _PS, length_ps),
+        "goodput_per_s": _ratio(sum(map(run.slo.met, done)) * _PS, length_ps) if run.slo.any else None,
+        "simulated_s": run.end_ps / _PS,
+        "steps": run.memory.steps,
+        "clipped_outputs": log.clipped,
+        "window_s": [opened_ps / _PS, closes_ps / _PS],
+    }
+
+
+def pools(run: Run) -> list[dict[str, Any]]:
+    """The pools of the run, keyed by replica, rank, tier and group."""
+    _, _, totals = measured(run)
+    pool = run.memory.pool_slots
+    return [
+        {
+            "replica": 0,
+            "rank": 0,
+            "tier": "gpu",
+            "group": 0,
+            "tokens": pool,
+            "blocks": None if run.block_size is None else pool // run.block_size,
+            "mean_share": shares(totals.slots_ps, pool * totals.time_ps),
+            "peak_share": shares(totals.peaks, pool),
+        }
+    ]
+
+
+def shares(amounts: Seq[int], whole: int) -> dict[str, float | None]:
+    """Each class as a fraction of `whole`; None for all when there was no time to measure."""
+    return {name: _ratio(amount, whole) for name, amount in zip(CLASSES, amounts, strict=True)}
+
+
+def queue_ps(record: Ended) -> int | None:
+    """Arrival to the first step that computes something of the request."""
+    return None if record.first_scheduled_ps is None else record.first_scheduled_ps - record.arrival_ps
+
+
+def prefill_ps(record: Ended) -> int | None:
+    """First scheduled to first token: the rest of the TTFT."""
+    if record.first_token_ps is None or record.first_scheduled_ps is None:
+        return None
+    return record.first_token_ps - record.first_scheduled_ps
+
+
+def ttft_ps(record: Ended) -> int | None:
+    """Arrival to first output token, queueing included."""
+    return None if record.first_token_ps is None else record.first_token_ps - record.arrival_ps
+
+
+def tpot_ps(record: Ended) -> float | None:
+    """(E2E - TTFT) / (output - 1) of a finished request of two tokens or more."""
+    if record.end != "finished" or record.generated_tokens < 2 or record.first_token_ps is None:
+        return None
+    return (record.end_ps - record.first_token_ps) / (record.generated_tokens - 1)
+
+
+def spread(values_ps: Iterable[float | None]) -> dict[str, float] | None:
+    """Mean, percentiles (linear between the two nearest values) and maximum in seconds; None without values."""
+    values = sorted(value for value in values_ps if value is not None)
+    if not values:
+        return None
+    return {
+        "mean": sum(values) / len(values) / _PS,
+        **{f"p{p}": _percentile(values, p) / _PS for p in PERCENTILES},
+        "max": values[-1] / _PS,
+    }
+
+
+def gap_spread(gaps: DurationHistogram) -> dict[str, float] | None:
+    """The same from the histogram: mean and maximum exact, percentiles to half a bucket (0.2 %)."""
+    if not gaps.count:
+        return None
+    quantile: Callable[[float], float | None] = gaps.quantile_ps
+    return {
+        "mean": gaps.sum_ps / gaps.count / _PS,
+        **{f"p{p}": (quantile(p / 100) or 0.0) / _PS for p in PERCENTILES},
+        "max": gaps.max_ps / _PS,
+    }
+
+
+def _percentile(ordered: Seq[float], percent: int) -> float:
+    rank, rest = divmod(percent * (len(ordered) - 1), 100)
+    low = ordered[rank]
+    return low if not rest else low + (ordered[rank + 1] - low) * rest / 100
+
+
+def _ratio(amount: int, whole: int) -> float | None:
+    return amount / whole if whole else None

@@ -1,0 +1,131 @@
+"""The records of a run as tables: plain columns, made when somebody asks for them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from kvsim.metrics.memory import SERIES
+from kvsim.metrics.summary import Run, prefill_ps, queue_ps, tpot_ps, ttft_ps
+from kvsim.step import CLASSES
+
+Table = dict[str, list[Any]]
+
+_PS = 1e12
+_WIDTH = len(SERIES)
+
+
+class Tables(Mapping[str, Table]):
+    """"requests", "steps", "memory" and "events" of a run, each built once, on first use.
+
+    The columns are those of `result.COLUMNS`; times in seconds, lengths in tokens, None for what does not exist.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._makers: dict[str, Callable[[Run], Table]] = {
+            "requests": _requests,
+            "steps": _steps,
+            "memory": _memory,
+            "events": _events,
+        }
+        self._made: dict[str, Table] = {}
+
+    def __getitem__(self, name: str) -> Table:
+        if name not in self._made:
+            self._made[name] = self._makers[name](self._run)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
+def _requests(run: Run) -> Table:
+    records = sorted(run.requests.ended)
+    return {
+        "id": [r.id for r in records],
+        "arrival_s": [r.arrival_ps / _PS for r in records],
+        "prompt_tokens": [r.prompt_tokens for r in records],
+        "output_tokens": [r.output_tokens for r in records],
+        "max_tokens": [r.max_tokens for r in records],
+        "priority": [r.priority for r in records],
+        "tenant": [r.tenant for r in records],
+        "first_scheduled_s": [_seconds(r.first_scheduled_ps) for r in records],
+        "first_token_s": [_seconds(r.first_token_ps) for r in records],
+        "end_s": [r.end_ps / _PS for r in records],
+        "end": [r.end for r in records],
+        "finish_reason": [r.finish_reason for r in records],
+        "generated_tokens": [r.generated_tokens for r in records],
+        "preemptions": [r.preemptions for r in records],
+        "lost_tokens": [r.lost_tokens for r in records],
+        "recomputed_tokens": [r.recomputed_tokens for r in records],
+        "queue_s": [_seconds(queue_ps(r)) for r in records],
+        "prefill_s": [_seconds(prefill_ps(r)) for r in records],
+        "ttft_s": [_seconds(ttft_ps(r)) for r in records],
+        "tpot_s": [_seconds(tpot_ps(r)) for r in records],
+        "e2e_s": [(r.end_ps - r.arrival_ps) / _PS for r in records],
+    }
+
+
+def _seconds(time_ps: float | None) -> float | None:
+    return None if time_ps is None else time_ps / _PS
+
+
+def _columns(run: Run) -> dict[str, list[int]]:
+    series = run.memory.series
+    return {name: series[index::_WIDTH].tolist() for index, name in enumerate(SERIES)}
+
+
+def _steps(run: Run) -> Table:
+    rows = _columns(run)
+    counts, decodes = rows["steps"], rows["decode_tokens"]
+    return {
+        "start_s": [start / _PS for start in rows["start_ps"]],
+        "duration_s": [duration / _PS for duration in rows["duration_ps"]],
+        "steps": counts,
+        "prefill_tokens": rows["prefill_tokens"],
+        "decode_tokens": [d * k for d, k in zip(decodes, counts, strict=True)],
+        # Every decoding sequence attends to one token more in each step of a leap.
+        "context_tokens": [
+            c * k + d * (k * (k - 1) // 2)
+            for c, d, k in zip(rows["context_tokens"], decodes, counts, strict=True)
+        ],
+        "running": rows["running"],
+        "waiting": rows["waiting"],
+    }
+
+
+def _memory(run: Run) -> Table:
+    """Levels from each row's time on, with rows for the idle stretches and one for the end."""
+    rows = _columns(run)
+    names = (*CLASSES, "running", "waiting")
+    table: Table = {"time_s": [], **{name: [] for name in names}}
+    empty = dict.fromkeys(names, 0) | {"free": run.memory.pool_slots}
+
+    def add(time_ps: int, levels: Mapping[str, int]) -> None:
+        table["time_s"].append(time_ps / _PS)
+        for name in names:
+            table[name].append(levels[name])
+
+    over_ps = 0
+    for index, start_ps in enumerate(rows["start_ps"]):
+        if start_ps > over_ps:
+            add(over_ps, empty)
+        add(start_ps, {name: rows[name][index] for name in names})
+        over_ps = start_ps + rows["duration_ps"][index]
+    add(over_ps, empty)
+    return table
+
+
+def _events(run: Run) -> Table:
+    events = run.requests.events
+    return {
+        "time_s": [event.time_ps / _PS for event in events],
+        "request": [event.request for event in events],
+        "cause": [event.cause for event in events],
+        "outcome": [event.outcome for event in events],
+        "need_tokens": [event.need_slots for event in events],
+        "free_tokens": [event.free_slots for event in events],
+        "largest_hole_tokens": [event.largest_hole_slots for event in events],
+    }

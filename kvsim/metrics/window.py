@@ -1,0 +1,62 @@
+"""The measured window: what is added up between the end of the warm-up and the last arrival."""
+
+from kvsim.step import CLASSES
+
+N_CLASSES = len(CLASSES)
+
+
+class Totals:
+    """Exact sums over a stretch of time: Python integers, slots x picoseconds and requests x picoseconds."""
+
+    __slots__ = ("max_running", "peaks", "running_ps", "slots_ps", "stay_ps", "time_ps", "tokens")
+
+    def __init__(self) -> None:
+        self.time_ps = 0
+        self.slots_ps = [0] * N_CLASSES
+        """Integral of each class, in the order of `step.CLASSES`."""
+        self.peaks = [0] * N_CLASSES
+        self.running_ps = 0
+        self.stay_ps = 0
+        """Integral of the requests in the system."""
+        self.max_running = 0
+        self.tokens = 0
+        """Output tokens emitted."""
+
+    def copy(self) -> "Totals":
+        """A frozen state of the sums."""
+        twin = Totals()
+        twin.time_ps, twin.running_ps, twin.stay_ps = self.time_ps, self.running_ps, self.stay_ps
+        twin.slots_ps, twin.peaks = self.slots_ps.copy(), self.peaks.copy()
+        twin.max_running, twin.tokens = self.max_running, self.tokens
+        return twin
+
+
+class Occupancy:
+    """How many requests are in the system, from arrivals and ends alone: one side of Little's law.
+
+    The other side, the sum of the requests' stays, comes from the request records, which this never sees.
+    """
+
+    __slots__ = ("_since_ps", "count", "stay_ps")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.stay_ps = 0
+        """Integral of `count` over time up to the last change or reading."""
+        self._since_ps = 0
+
+    def reading(self, now_ps: int) -> int:
+        """The integral up to `now_ps`."""
+        self.stay_ps += self.count * (now_ps - self._since_ps)
+        self._since_ps = now_ps
+        return self.stay_ps
+
+    def arrive(self, now_ps: int) -> None:
+        """One more request is in the system."""
+        self.reading(now_ps)
+        self.count += 1
+
+    def leave(self, now_ps: int) -> None:
+        """One request has ended."""
+        self.reading(now_ps)
+        self.count -= 1
