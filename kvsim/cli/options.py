@@ -1,0 +1,49 @@
+"""Options that several verbs share, so that they read the same everywhere."""
+
+import argparse
+
+
+def add_output_options(parser: argparse.ArgumentParser, json_help: str) -> None:
+    """How the answer is printed."""
+    parser.add_argument("--json", action="store_true", help=json_help)
+    parser.add_argument("--no-color", action="store_true", help="print without colours")
+
+
+def add_simulation_options(parser: argparse.ArgumentParser) -> None:
+    """What is simulated: the scenario, changes to it, the seed, and how the engine goes about it."""
+    parser.add_argument("scenario", metavar="FILE", help="scenario, a YAML file (see `kvsim schema`)")
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        dest="overrides",
+        action="append",
+        default=[],
+        type=_override,
+        help="set one key of the scenario, e.g. workload.rate=12/s; may be repeated",
+    )
+    parser.add_argument(
+        "--seed", metavar="N", type=_seed, help="seed of the random streams; beats the file's"
+    )
+    parser.add_argument(
+        "--stepwise", action="store_true", help="take every step instead of leaping: same result, slower"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="check every invariant after every event: slower"
+    )
+
+
+def _override(text: str) -> str:
+    key, equals, _ = text.partition("=")
+    if not equals or not key.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE, e.g. workload.rate=12/s")
+    return text
+
+
+def _seed(text: str) -> int:
+    try:
+        seed = int(text)
+    except ValueError:
+        seed = -1
+    if seed < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no seed; a seed is a whole number, 0 or more")
+    return seed

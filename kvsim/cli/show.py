@@ -1,0 +1,144 @@
+"""Printing for people: tables that stay readable at 80 columns, and the notes below them."""
+
+import argparse
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from kvsim.metrics.result import Result, to_json
+from kvsim.reporting.comparison import Group, comparison_table, sentence
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Justify = Literal["left", "right"]
+
+HEADER_LETTERS = 11
+"""A column's name is broken at its hyphens beyond this, so that four columns fit in 80."""
+
+
+def console(args: argparse.Namespace) -> "Console":
+    """Standard output as rich sees it: colours only on a terminal, and none with `--no-color`."""
+    from rich.console import Console
+
+    return Console(no_color=args.no_color or None, highlight=False, soft_wrap=False)
+
+
+def print_json(value: object) -> None:
+    """Print one JSON value, and nothing else."""
+    print(to_json(value), end="")
+
+
+def print_results(args: argparse.Namespace, results: Sequence[Result]) -> None:
+    """Print the sentence, the table with one column per result, and where the numbers come from."""
+    out = console(args)
+    out.print(sentence(results), markup=False)
+    groups = comparison_table(results)
+    for first, last in _column_runs(groups, [result.name for result in results], out.width):
+        out.print()
+        out.print(_results_table(groups, [result.name for result in results], first, last))
+    out.print()
+    for note in _notes(results):
+        for line in textwrap.wrap(note, out.width, subsequent_indent="  ", break_on_hyphens=False):
+            out.print(line, style="dim", markup=False)
+
+
+def print_rows(
+    args: argparse.Namespace, columns: Sequence[tuple[str, Justify]], rows: Sequence[Sequence[str]]
+) -> None:
+    """Print a plain table; each column is a heading and `left` or `right`."""
+    out = console(args)
+    table = _table()
+    for index, (heading, justify) in enumerate(columns):
+        # Names are copied from the first column, and a number in two pieces is two numbers.
+        whole = index == 0 or justify == "right"
+        table.add_column(_text(heading), justify=justify, vertical="top", overflow="fold", no_wrap=whole)
+    for row in rows:
+        table.add_row(*(_text(cell) for cell in row))
+    out.print(table)
+
+
+def print_facts(args: argparse.Namespace, facts: dict[str, object]) -> None:
+    """Print the fields of one thing below each other; those that say nothing are left out."""
+    out = console(args)
+    table = _table()
+    table.show_header = False
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        if value not in (None, "", (), []):
+            table.add_row(_text(name.replace("_", " ")), _text(_fact(value)))
+    out.print(table)
+
+
+def _results_table(groups: Sequence[Group], names: Sequence[str], first: int, last: int) -> Any:
+    table = _table()
+    table.add_column("", no_wrap=True)
+    for name in names[first:last]:
+        table.add_column(_text(_header(name)), justify="right", vertical="bottom", overflow="fold")
+    for index, group in enumerate(groups):
+        if index:
+            table.add_row()
+        table.add_row(_text(group.heading, "bold"))
+        for row in group.rows:
+            label = f"{row.label}, {row.unit}" if row.unit else row.label
+            table.add_row(_text(f"  {label}"), *(_text(row.text(column)) for column in range(first, last)))
+    return table
+
+
+def _column_runs(groups: Sequence[Group], names: Sequence[str], width: int) -> list[tuple[int, int]]:
+    """Which results share a table, as (first, last + 1): as many as fit side by side, at least one."""
+    rows = [row for group in groups for row in group.rows]
+    padding = 2
+    labels = max(len(f"  {row.label}, {row.unit}") for row in rows)
+    labels = max(labels, *(len(group.heading) for group in groups)) + padding
+    runs, first, used = [], 0, labels
+    for index, name in enumerate(names):
+        lines = _header(name).split("\n")
+        needed = max(len(text) for text in [*lines, *(row.text(index) for row in rows)]) + padding
+        if index > first and used + needed > width:
+            runs.append((first, index))
+            first, used = index, labels
+        used += needed
+    return [*runs, (first, len(names))]
+
+
+def _notes(results: Sequence[Result]) -> list[str]:
+    """Provenance, then what is not modelled; what holds for some results only names them."""
+    said: dict[str, list[str]] = {}
+    for result in results:
+        lines = [f"{family}: {source}" for family, source in result.provenance.items()]
+        lines += [f"not modelled: {gap}" for gap in result.not_modelled]
+        for line in lines:
+            said.setdefault(line, []).append(result.name)
+    return [
+        line if len(names) == len(results) else f"{line} ({', '.join(names)})" for line, names in said.items()
+    ]
+
+
+def _header(name: str) -> str:
+    return "\n".join(textwrap.wrap(name, HEADER_LETTERS)) or name
+
+
+def _fact(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, list | tuple):
+        return "\n".join(f"- {item}" for item in value)
+    return str(value)
+
+
+def _table() -> Any:
+    from rich import box
+    from rich.table import Table
+
+    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
+
+
+def _text(text: str, style: str = "") -> Any:
+    # Names come from users: `[bold]` in one is text, no markup.
+    from rich.text import Text
+
+    return Text(text, style=style)

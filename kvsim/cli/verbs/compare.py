@@ -1,0 +1,69 @@
+"""`kvsim compare`: the variants of one scenario side by side, on the same traffic."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from kvsim.cli.options import add_output_options, add_simulation_options
+
+RUNS = "runs"
+"""Where comparisons go unless told otherwise, below the working directory."""
+
+
+def add(subparsers: Any) -> None:
+    """Say what the verb takes."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "compare",
+        help="simulate the variants of a scenario side by side",
+        description="Simulate every variant of a scenario on the same traffic and print them side by side.",
+        allow_abbrev=False,
+    )
+    add_simulation_options(parser)
+    parser.add_argument(
+        "-o",
+        metavar="DIR",
+        dest="folder",
+        help=f"write the run folder there (default: {RUNS}/NAME OF THE SCENARIO; with --json: none)",
+    )
+    add_output_options(parser, "print the summary of all variants as JSON, and nothing else")
+    parser.set_defaults(execute=execute)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Load all variants, run them, write, print."""
+    from kvsim import scenario, study
+    from kvsim.cli.progress import progress_bar
+    from kvsim.reporting.comparison import comparison_summary
+    from kvsim.reporting.run_folder import check_writable, folder_names, write_comparison
+
+    if args.folder is not None:
+        check_writable(args.folder)
+    variants = scenario.load_all(args.scenario, args.overrides)
+    name = variants[0].name
+    folder = args.folder
+    if folder is None and not args.json:
+        folder = str(Path(RUNS) / folder_names([name])[0])
+        check_writable(folder)
+    with progress_bar(args) as progress:
+        results = study.compare(
+            [(variant.label, variant) for variant in variants],
+            seed=args.seed,
+            stepwise=args.stepwise,
+            check=args.check,
+            progress=progress,
+        )
+        if folder is not None:
+            write_comparison(name, results, folder, progress)
+    if args.json:
+        from kvsim.metrics.result import to_json
+
+        print(to_json(comparison_summary(name, results)), end="")
+        return 0
+    from kvsim.cli.show import print_results
+
+    print_results(args, results)
+    walls = [result.wall_s for result in results if result.wall_s is not None]
+    if walls:
+        print(f"{len(results)} runs simulated in {sum(walls):.2f} s")
+    print(f"written to {folder}")
+    return 0

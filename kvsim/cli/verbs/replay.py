@@ -1,0 +1,102 @@
+"""`kvsim replay`: a recorded workload, step by step, and what differs from the real engine."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from typing import Any
+
+FORM = "a case is an object of config and requests"
+LINES = "a recorded run has one JSON object a line"
+
+
+def add(subparsers: Any) -> None:
+    """Say what the verb takes."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "replay",
+        help="replay an engine case step by step, and compare it with a recorded run",
+        description="Run an engine case by steps, without a clock, and print one JSON line a step and a "
+        "summary line; or compare them with those that the real engine left. Exit code 1: they differ.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("case", metavar="CASE.json", help="the workload: its config and its requests")
+    parser.add_argument("-o", metavar="OUT.jsonl", dest="out", help="write the lines there, print none")
+    parser.add_argument(
+        "--against", metavar="RECORDED.jsonl", help="compare with these lines, print the first difference"
+    )
+    parser.set_defaults(execute=execute)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Replay; print, write or compare."""
+    from pathlib import Path
+
+    from kvsim.engine import replay
+    from kvsim.metrics.result import write_whole
+    from kvsim.reporting.run_folder import check_writable
+
+    if args.out is not None:
+        check_writable(Path(args.out).parent)
+    case = _case(args.case)
+    recorded = None if args.against is None else list(_records(args.against))
+    if recorded is None and args.out is None:
+        for record in replay.replay(case):
+            print(_line(record), end="")
+        return 0
+    ours = list(replay.replay(case))
+    if args.out is not None:
+        write_whole(Path(args.out), "".join(_line(record) for record in ours).encode())
+    if recorded is None:
+        return 0
+    difference = replay.compare_records(ours, recorded)
+    if difference is None:
+        print(f"equal: {sum('summary' not in record for record in recorded)} steps and the summary")
+        return 0
+    print(f"differs at step {difference.step}, field {difference.field}")
+    print(f"kvsim:    {_line(difference.ours)}", end="")
+    print(f"recorded: {_line(difference.recorded)}", end="")
+    return 1
+
+
+def _case(path: str) -> dict[str, Any]:
+    from kvsim.errors import InputError
+
+    try:
+        case = json.loads(_text(path))
+    except ValueError as error:
+        raise InputError(f"{path}: is not JSON ({error}); {FORM}") from error
+    missing = [key for key in ("config", "requests") if not isinstance(case, dict) or key not in case]
+    if missing:
+        raise InputError(f"{path}: has no {missing[0]!r}; {FORM}")
+    return dict(case)
+
+
+def _records(path: str) -> Iterator[dict[str, Any]]:
+    from kvsim.errors import InputError
+
+    lines = _text(path).splitlines()
+    if not lines:
+        raise InputError(f"{path}: is empty; {LINES}")
+    for number, line in enumerate(lines, start=1):
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            raise InputError(f"{path}:{number}: is not JSON ({error}); {LINES}") from error
+        if not isinstance(record, dict):
+            raise InputError(f"{path}:{number}: is no JSON object; {LINES}")
+        yield record
+
+
+def _text(path: str) -> str:
+    from kvsim.errors import InputError
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); name a file that can be") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8 text; name a JSON file") from error
+
+
+def _line(record: object) -> str:
+    return json.dumps(record, separators=(",", ":")) + "\n"

@@ -1,0 +1,54 @@
+"""`kvsim run`: one scenario, one Result."""
+
+import argparse
+from typing import Any
+
+from kvsim.cli.options import add_output_options, add_simulation_options
+
+
+def add(subparsers: Any) -> None:
+    """Say what the verb takes."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "run",
+        help="simulate one scenario",
+        description="Simulate one scenario and print where its KV memory went and what that did to latency.",
+        allow_abbrev=False,
+    )
+    add_simulation_options(parser)
+    parser.add_argument("--variant", metavar="NAME", help="which variant of the file, where it has variants")
+    parser.add_argument("-o", metavar="DIR", dest="folder", help="write the run folder there")
+    add_output_options(parser, "print the summary as JSON, and nothing else")
+    parser.set_defaults(execute=execute)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Load, run, write where asked, print."""
+    from kvsim import scenario, study
+    from kvsim.cli.progress import progress_bar
+
+    if args.folder is not None:
+        from kvsim.reporting.run_folder import check_writable
+
+        check_writable(args.folder)
+    loaded = scenario.load(args.scenario, overrides=args.overrides, variant=args.variant)
+    with progress_bar(args) as progress:
+        result = study.run(
+            loaded, seed=args.seed, stepwise=args.stepwise, check=args.check, progress=progress
+        )
+    if args.folder is not None:
+        from kvsim.reporting.run_folder import write_run
+
+        write_run(result, args.folder)
+    if args.json:
+        from kvsim.metrics.result import to_json
+
+        print(to_json(result.summary), end="")
+        return 0
+    from kvsim.cli.show import print_results
+
+    print_results(args, [result])
+    if result.wall_s is not None:
+        print(f"simulated in {result.wall_s:.2f} s")
+    if args.folder is not None:
+        print(f"written to {args.folder}")
+    return 0

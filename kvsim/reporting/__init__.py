@@ -1,0 +1,1 @@
+"""Figures and tables made from Results, and from nothing else."""

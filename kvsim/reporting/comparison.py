@@ -1,0 +1,179 @@
+"""The table of a comparison as plain rows, the sentence that says what it shows, and its JSON form."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kvsim.metrics.result import SCHEMA, Result
+from kvsim.step import CAUSES, CLASSES
+
+Number = int | float | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: its unit, and for each result one number, or those that the heading names.
+
+    A number that does not exist is None. `digits` are shown behind the point at most; `values` are exact.
+    """
+
+    label: str
+    unit: str
+    digits: int
+    values: tuple[tuple[Number, ...], ...]
+
+    def text(self, index: int) -> str:
+        """The cell of the index-th result as people read it: three digits count, `-` where nothing is."""
+        return " / ".join("-" if n is None else _rounded(n, self.digits) for n in self.values[index])
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that belong together, under one heading."""
+
+    heading: str
+    rows: tuple[Row, ...]
+
+
+def waste_share(metrics: dict[str, Any]) -> float | None:
+    """Share of the slots not free that hold no valid KV of a live request: 1 - used / (pool - free).
+
+    Taken over the time-weighted means of the measured window, so `reserved`, `internal`, `dead`, `moving`,
+    `cached` and `external` all count as waste. None where the pool is empty throughout, or where there is
+    none.
+    """
+    share = metrics["mean_share"]
+    if share is None or share["free"] is None or share["free"] >= 1.0:
+        return None
+    return float(1.0 - share["used"] / (1.0 - share["free"]))
+
+
+def comparison_table(results: Sequence[Result]) -> list[Group]:
+    """Lay the metrics of some results side by side, one column each in their order.
+
+    Classes and causes that occur in none of them are left out, as are ends other than finished, rejected and
+    aborted. Raises ValueError for an empty `results`.
+    """
+    if not results:
+        raise ValueError("results must hold at least one result")
+    every = [result.metrics for result in results]
+
+    def row(label: str, unit: str, digits: int, *numbers: Callable[[dict[str, Any]], Number]) -> Row:
+        return Row(label, unit, digits, tuple(tuple(number(m) for number in numbers) for m in every))
+
+    def count(label: str, key: str, unit: str = "") -> Row:
+        return row(label, unit, 0, _at(key))
+
+    classes = [name for name in CLASSES if name in ("used", "free") or _occurs(every, "peak_share", name)]
+    ends = ["finished", "rejected", "aborted"]
+    ends += [end for end in ("cancelled", "unfinished") if any(m[end] for m in every)]
+    causes = [cause for cause in CAUSES if _occurs(every, "blocked", cause)]
+    memory = [count("pool", "pool_tokens", "tokens")]
+    memory += [
+        row(
+            name,
+            "%",
+            1,
+            _percent(_at("mean_share", name)),
+            _percent(_at("peak_share", name)),
+        )
+        for name in classes
+    ]
+    memory.append(row("waste", "%", 1, _percent(waste_share)))
+    requests = [row("running", "", 1, _at("mean_running"), _at("max_running"))]
+    requests.append(row("waiting", "", 1, _at("mean_waiting")))
+    requests += [count(end, end) for end in ends]
+    pressure = [
+        count("preemptions", "preemptions"),
+        count("lost", "lost_tokens", "tokens"),
+        count("computed again", "recomputed_tokens", "tokens"),
+    ]
+    pressure += [row(f"blocked: {cause}", "", 0, _at("blocked", cause)) for cause in causes]
+    latency = [
+        row(label, unit, digits, _times(by, _at(key, "p50")), _times(by, _at(key, "p99")))
+        for label, key, unit, digits, by in (
+            ("TTFT", "ttft_s", "s", 2, 1),
+            ("  of it queue", "queue_s", "s", 2, 1),
+            ("  of it prefill", "prefill_s", "s", 2, 1),
+            ("TPOT", "tpot_s", "ms", 1, 1000),
+        )
+    ]
+    rates = [
+        row("output tokens", "/s", 1, _at("output_tokens_per_s")),
+        row("requests", "/s", 2, _at("requests_per_s")),
+        row("goodput", "/s", 2, _at("goodput_per_s")),
+    ]
+    return [
+        Group("KV memory, mean / peak", tuple(memory)),
+        Group("Requests, mean / max", tuple(requests)),
+        Group("Pressure", tuple(pressure)),
+        Group("Latency, p50 / p99", tuple(latency)),
+        Group("Rates", tuple(rates)),
+    ]
+
+
+def sentence(results: Sequence[Result]) -> str:
+    """Say in one sentence what the reader of the table is looking at."""
+    arrived = {result.metrics["arrived"] for result in results}
+    pools = {result.metrics["pool_tokens"] for result in results if result.metrics["pool_tokens"]}
+    traffic = f"{arrived.pop():,} requests" if len(arrived) == 1 else "traffic"
+    if len(pools) == 1:
+        pool = f"a pool of {pools.pop():,} tokens"
+    else:
+        pool = "pools of different sizes" if pools else "no pool"
+    where = f"on {pool}" if pools or "pool of" in pool else f"with {pool}"
+    if len(results) == 1:
+        opening = f"{results[0].name} serves {traffic} {where}"
+    else:
+        opening = f"The same {traffic} {where}, served {len(results)} ways side by side"
+    return (
+        f"{opening}: whose the memory is (means over the measured window), what happened when it ran out, "
+        "and what that did to latency; waste is the share of the slots not free that hold no valid KV of a "
+        "live request."
+    )
+
+
+def comparison_summary(scenario: str, results: Sequence[Result]) -> dict[str, Any]:
+    """The object that `kvsim compare --json` prints and the comparison's `summary.json` holds."""
+    if not results:
+        raise ValueError("results must hold at least one result")
+    kept = ("name", "provenance", "not_modelled", "metrics", "pools")
+    return {
+        "schema": SCHEMA,
+        "scenario": scenario,
+        "version": results[0].version,
+        "variants": [{key: result.summary[key] for key in kept} for result in results],
+    }
+
+
+def _rounded(number: int | float, digits: int) -> str:
+    if isinstance(number, int):
+        return f"{number:,}"
+    whole_digits = len(str(int(abs(number))))
+    return f"{number:,.{min(digits, max(0, 3 - whole_digits))}f}"
+
+
+def _at(key: str, inner: str | None = None) -> Callable[[dict[str, Any]], Number]:
+    def number(metrics: dict[str, Any]) -> Number:
+        value: Any = metrics[key]
+        if inner is None or value is None:
+            return value  # type: ignore[no-any-return]
+        return value.get(inner)  # type: ignore[no-any-return]
+
+    return number
+
+
+def _times(factor: int, number: Callable[[dict[str, Any]], Number]) -> Callable[[dict[str, Any]], Number]:
+    def scaled(metrics: dict[str, Any]) -> Number:
+        value = number(metrics)
+        return None if value is None else value * factor
+
+    return scaled
+
+
+def _percent(number: Callable[[dict[str, Any]], Number]) -> Callable[[dict[str, Any]], Number]:
+    return _times(100, number)
+
+
+def _occurs(every: Sequence[dict[str, Any]], key: str, name: str) -> bool:
+    return any(metrics[key] and metrics[key].get(name) for metrics in every)

@@ -1,0 +1,114 @@
+"""One look for every figure: colours, fonts, provenance at the foot, equal bytes for equal input.
+
+Figures are drawn through the Figure object, never through pyplot, so that nothing is shared between two of
+them.
+"""
+
+import io
+import textwrap
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from kvsim.metrics.result import Result, write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CLASS_COLOURS: Mapping[str, str] = {
+    "used": "#0072B2",
+    "reserved": "#56B4E9",
+    "internal": "#E69F00",
+    "dead": "#CC79A7",
+    "moving": "#F0E442",
+    "cached": "#009E73",
+    "external": "#D55E00",
+    "free": "#EFEFEF",
+}
+"""Colour of each class of the accounting identity: the palette of Okabe and Ito, told apart by every kind of
+eye (jfly.uni-koeln.de/color), with a light grey for what is free."""
+
+INK = "#222222"
+PALE_INK = "#6A6A6A"
+ALARM = CLASS_COLOURS["external"]
+
+WIDTH_INCHES = 4.8
+"""Set for a text column: scaled down to 3.4 inches, the smallest type still measures 5 points."""
+
+PNG_DOTS_PER_INCH = 200
+FOOTER_LETTERS = 104
+"""Letters of the footer's type that fit in a line of `WIDTH_INCHES`."""
+
+SETTINGS: Mapping[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8.5,
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": 8.5,
+    "axes.edgecolor": PALE_INK,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "lines.linewidth": 1.2,
+    "svg.hashsalt": "kvsim",
+    "text.parse_math": False,
+}
+"""DejaVu Sans comes with matplotlib, so that the letters are the same on every machine."""
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Draw and save inside this; settings of the caller's process come back afterwards."""
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(cast(Any, SETTINGS))
+        yield
+
+
+def new_figure(height_inches: float) -> "Figure":
+    """Return an empty figure of the house's width. Call inside `house_style`."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(WIDTH_INCHES, height_inches), layout=None)
+
+
+def provenance_line(result: Result) -> str:
+    """Say what made the figure and where its numbers come from, in lines that fit below a figure."""
+    parts = [f"kvsim {result.version}", f"seed {result.seed}"]
+    parts += [f"{family}: {source}" for family, source in result.provenance.items()]
+    return textwrap.fill(" · ".join(parts), FOOTER_LETTERS)
+
+
+def footer(figure: "Figure", result: Result) -> None:
+    """Write the provenance at the foot of a figure."""
+    figure.text(
+        0.012, 0.01, provenance_line(result), fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25
+    )
+
+
+def save_figure(figure: "Figure", folder: Path, stem: str) -> list[Path]:
+    """Write `stem.png` and `stem.svg` into a folder that exists; equal figures give equal bytes."""
+    written = []
+    for form, metadata in (
+        ("png", {"Software": None}),
+        ("svg", {"Date": None, "Creator": "kvsim"}),
+    ):
+        stream = io.BytesIO()
+        with house_style():
+            figure.savefig(stream, format=form, dpi=PNG_DOTS_PER_INCH, metadata=metadata, facecolor="white")
+        written.append(write_whole(folder / f"{stem}.{form}", stream.getvalue()))
+    return written

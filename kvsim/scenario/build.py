@@ -1,0 +1,228 @@
+"""From a checked scenario to the objects that a run is made of: names become policies, catalogue entries and numbers."""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from kvsim.capacity.pool import Overheads, Pool, pool_from_card
+from kvsim.catalog.engines import Profile, profile
+from kvsim.catalog.footprint import Footprint
+from kvsim.catalog.gpus import gpu
+from kvsim.catalog.models import model
+from kvsim.errors import InputError
+from kvsim.memory.contiguous import ContiguousAllocator
+from kvsim.memory.interface import Allocator
+from kvsim.memory.paged import PagedAllocator
+from kvsim.memory.reserve import ReserveAllocator
+from kvsim.metrics.summary import Slo
+from kvsim.scenario.resolve import Scenario
+from kvsim.scenario.schema.serving import ContiguousSettings, PagedSettings
+from kvsim.scenario.schema.settings import Settings
+from kvsim.scenario.schema.traffic import LengthSettings, TimesOutput
+from kvsim.scheduling.continuous import ContinuousScheduler
+from kvsim.timing.roofline import RooflineTiming, roofline_parameters
+from kvsim.workload.arrivals import ARRIVALS
+from kvsim.workload.client import Patience
+from kvsim.workload.lengths import LENGTHS, LengthDistribution
+from kvsim.workload.stream import GeneratedTraffic, Traffic, Workload
+from kvsim.workload.trace import TraceTraffic
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """Everything `engine.run.simulate` and the summary need, built afresh for each run (allocators have state)."""
+
+    workload: Workload
+    traffic: Traffic
+    scheduler: ContinuousScheduler
+    timing: RooflineTiming
+    max_model_len: int
+    bytes_per_slot: int
+    block_size: int | None
+    slo: Slo
+    provenance: dict[str, str]
+    not_modelled: list[str]
+
+
+def build(scenario: Scenario, seed: int) -> Simulation:
+    """The parts of one run of `scenario` with `seed`.
+
+    Raises InputError where names, numbers and the model do not go together, DoesNotFitError where the card leaves no
+    room for KV.
+    """
+    settings = scenario.settings
+    rules = profile(settings.engine.profile)
+    try:
+        footprint = Footprint(
+            model(scenario.model),
+            tensor_parallel=settings.tensor_parallel,
+            kv_dtype=settings.model.kv_dtype,
+            weights_dtype=settings.model.weights_dtype,
+        )
+        timing = RooflineTiming(footprint, gpu(settings.gpu), roofline_parameters(settings.timing.parameters))
+    except ValueError as error:
+        raise InputError(f"scenario {scenario.name}: {error}") from error
+    limit = settings.engine.max_model_len or footprint.model.max_context
+    if limit is None:
+        raise InputError(
+            f"scenario {scenario.name}: engine.max_model_len: the catalogue knows no limit of "
+            f"{footprint.model.name}; give one, for example `max_model_len: 8192`"
+        )
+    pool = _pool(settings, rules, footprint)
+    allocator = _allocator(settings, rules, pool, limit)
+    scheduler = ContinuousScheduler(
+        allocator,
+        max_num_seqs=_given(settings.engine.max_num_seqs, rules.max_num_seqs),
+        max_num_batched_tokens=_given(settings.engine.max_num_batched_tokens, rules.max_num_batched_tokens),
+        long_prefill_token_threshold=_given(
+            settings.engine.long_prefill_token_threshold, rules.long_prefill_token_threshold
+        ),
+        chunked_prefill=_given(settings.engine.chunked_prefill, rules.chunked_prefill),
+        reserve_full_isl=_given(settings.engine.reserve_full_isl, rules.reserve_full_isl),
+    )
+    traffic = _traffic(scenario)
+    return Simulation(
+        workload=_workload(settings, traffic, seed),
+        traffic=traffic,
+        scheduler=scheduler,
+        timing=timing,
+        max_model_len=limit,
+        bytes_per_slot=footprint.kv_bytes_per_token,
+        block_size=allocator.block_size if isinstance(allocator, PagedAllocator) else None,
+        slo=Slo(settings.slo.ttft, settings.slo.tpot, settings.slo.e2e),
+        provenance={
+            "timing": timing.provenance,
+            "pool": pool.provenance,
+            "engine": rules.name,
+            "workload": _workload_provenance(settings),
+        },
+        not_modelled=_not_modelled(settings, rules, footprint),
+    )
+
+
+def _given(value: T | None, default: T) -> T:
+    return default if value is None else value
+
+
+def _pool(settings: Settings, rules: Profile, footprint: Footprint) -> Pool:
+    pool, block = settings.pool, _block_size(settings, rules)
+    if pool is None:
+        return pool_from_card(
+            footprint,
+            gpu(settings.gpu),
+            utilization=_given(settings.capacity.gpu_memory_utilization, rules.gpu_memory_utilization),
+            overheads=Overheads(
+                activation_bytes=_given(settings.capacity.activation, rules.activation_bytes),
+                non_torch_bytes=_given(settings.capacity.non_torch, rules.non_torch_bytes),
+                cuda_graphs_bytes=_given(settings.capacity.cuda_graphs, rules.cuda_graph_bytes),
+            ),
+            block_size=block,
+        )
+    if pool.blocks is not None:
+        return Pool(pool.blocks * block, f"given in the scenario: {pool.blocks} blocks of {block}")
+    if pool.tokens is not None:
+        return Pool(pool.tokens, f"given in the scenario: {pool.tokens} tokens")
+    assert pool.memory is not None
+    slots = pool.memory // footprint.kv_bytes_per_token
+    return Pool(
+        slots,
+        f"given in the scenario: {pool.memory} bytes of KV per rank at {footprint.kv_bytes_per_token} bytes a token",
+    )
+
+
+def _block_size(settings: Settings, rules: Profile) -> int:
+    """Slots of a block: the paged allocator's, or the profile's for allocators that have none."""
+    allocator = settings.allocator
+    return _given(allocator.block_size if isinstance(allocator, PagedSettings) else None, rules.block_size)
+
+
+def _allocator(settings: Settings, rules: Profile, pool: Pool, max_model_len: int) -> Allocator:
+    allocator = settings.allocator
+    try:
+        if isinstance(allocator, PagedSettings):
+            return PagedAllocator(
+                pool.slots,
+                block_size=_block_size(settings, rules),
+                watermark=_given(allocator.watermark, rules.watermark),
+            )
+        if isinstance(allocator, ContiguousSettings):
+            return ContiguousAllocator(pool.slots, chunk=allocator.chunk)
+        return ReserveAllocator(pool.slots, max_model_len=max_model_len)
+    except ValueError as error:
+        raise InputError(f"scenario {settings.name}: allocator {allocator.name}: {error}") from error
+
+
+def _traffic(scenario: Scenario) -> Traffic:
+    workload = scenario.settings.workload
+    if scenario.trace is not None:
+        return TraceTraffic(
+            scenario.trace,
+            format=workload.format,
+            on_bad_row=workload.on_bad_row,
+            sort=workload.sort,
+            requests=workload.requests,
+            rate=workload.rate,
+        )
+    # The scenario was checked: generated traffic has a rate, arrivals and both lengths.
+    assert workload.rate is not None
+    assert workload.arrivals is not None
+    assert workload.prompt_tokens is not None
+    assert workload.output_tokens is not None
+    process = ARRIVALS[workload.arrivals.process]
+    shape = {} if workload.arrivals.cv is None else {"cv": workload.arrivals.cv}
+    return GeneratedTraffic(
+        arrivals=process(rate=workload.rate, **shape),
+        prompt_tokens=_lengths(workload.prompt_tokens),
+        output_tokens=_lengths(workload.output_tokens),
+        requests=workload.requests,
+    )
+
+
+def _lengths(settings: LengthSettings) -> LengthDistribution:
+    return LENGTHS[settings.distribution](**settings.parameters)
+
+
+def _workload(settings: Settings, traffic: Traffic, seed: int) -> Workload:
+    workload = settings.workload
+    max_tokens = workload.max_tokens
+    cancel = workload.cancel
+    return Workload(
+        traffic,
+        seed=seed,
+        max_tokens={"times_output": max_tokens.times_output}
+        if isinstance(max_tokens, TimesOutput)
+        else max_tokens,
+        cancel=None if cancel is None else Patience(after_s=cancel.after / 1e12, share=cancel.share),
+        priority=workload.priority,
+        tenant=workload.tenant,
+    )
+
+
+def _workload_provenance(settings: Settings) -> str:
+    workload = settings.workload
+    text = "generated from distributions" if workload.trace is None else f"trace {workload.trace}"
+    if workload.trace is not None and workload.rate is not None:
+        text += f", time stretched to {workload.rate:g} requests/s"
+    if isinstance(workload.max_tokens, TimesOutput):
+        text += "; max_tokens is an oracle (a multiple of the true output)"
+    return text
+
+
+def _not_modelled(settings: Settings, rules: Profile, footprint: Footprint) -> list[str]:
+    """What this run leaves out, in sentences for every output."""
+    said = list(rules.known_deviations)
+    shape = footprint.model
+    if isinstance(settings.allocator, PagedSettings):
+        said.append("The cost of managing blocks: small blocks come free of charge in step time.")
+    if shape.window_layers:
+        said.append(
+            f"Sliding windows: the {shape.window_layers} window layers of {shape.name} keep and read the whole sequence."
+        )
+    if shape.state_layers:
+        said.append(
+            f"Fixed state per request: the {shape.state_layers} state layers of {shape.name} take no memory."
+        )
+    said.append("The workspace of a step: activations are budgeted at start-up, never short at run time.")
+    said.append("Sampling, tokenisation, network and the client's side of TTFT.")
+    return said

@@ -1,0 +1,226 @@
+"""A scenario: what its file, the files it extends, a variant and the command line say together, checked as a
+whole."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from kvsim.errors import InputError
+from kvsim.scenario.checks import check, model_reference, trace_reference
+from kvsim.scenario.layers import Layers, layers_of, read_layers, read_overrides
+from kvsim.scenario.merging import KINDS, Layer
+from kvsim.scenario.messages import Mistake, Origins, alternatives, refuse
+from kvsim.scenario.schema import Settings
+from kvsim.scenario.schema.explain import explain
+from kvsim.units import size_text
+
+if TYPE_CHECKING:
+    from kvsim.catalog.engines import Profile
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """One question, ready to run: the checked `settings`, and where each of their values came from.
+
+    `settings` holds plain numbers: bytes, integer picoseconds, rates per second. `variant` is the name of the
+    variant this is (None: the file has none). `given` is the text of the scenario file and of those it
+    extends, by file.
+    """
+
+    settings: Settings
+    variant: str | None = None
+    given: dict[str, str] = field(default_factory=dict, repr=False)
+    origins: Origins = field(default_factory=dict, repr=False)
+    _siblings: tuple["Scenario", ...] = field(default=(), repr=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], *, name: str = "scenario") -> "Scenario":
+        """Return the scenario that a nested dict says, in the form of a file: sizes and durations are texts.
+
+        Paths are relative to the working folder. With `variants`, the result is the scenario without any of
+        them, so that has to be complete too; `variants()` gives them. Raises InputError with every mistake.
+        """
+        layers = layers_of(_plain(data), name)
+        if not layers.variants:
+            return _scenario(layers, Layer(), None, layers.mistakes, name)
+        siblings = _all(layers, Layer(), [], name)
+        base = _scenario(layers, Layer(), None, [], name)
+        return cls(base.settings, None, base.given, base.origins, siblings)
+
+    @property
+    def name(self) -> str:
+        """The scenario's name; variants share it."""
+        return self.settings.name
+
+    @property
+    def label(self) -> str:
+        """The name of the variant, or of the scenario where it has none."""
+        return self.variant or self.settings.name
+
+    @property
+    def seed(self) -> int:
+        """The seed of every random stream."""
+        return self.settings.seed
+
+    @cached_property
+    def model(self) -> str:
+        """What `catalog.models.model` is asked for: a name, or the path of a config.json."""
+        return model_reference(self.settings.model.name, "model.name", self.origins)
+
+    @cached_property
+    def trace(self) -> str | None:
+        """What the workload is asked for: the name of a packaged trace or the path of a file; None:
+        generated."""
+        trace = self.settings.workload.trace
+        return None if trace is None else trace_reference(trace, "workload.trace", self.origins)
+
+    def variants(self) -> list[tuple[str, "Scenario"]]:
+        """Return the variants of the file by name, in its order; the scenario itself where there are none."""
+        return [(scenario.label, scenario) for scenario in self._siblings] or [(self.label, self)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as a file would say them, complete with defaults: `from_dict` reads it back."""
+        return self.settings.model_dump(mode="json", exclude_none=True)
+
+    def resolved(self) -> dict[str, dict[str, Any]]:
+        """Return every dotted key with its `value` as a user writes it and the `source` it came from.
+
+        Sources: `FILE:LINE`, `extends FILE:LINE`, `variant NAME FILE:LINE`, `--set`, `profile NAME` (a value
+        that the engine's profile decides) and `default`. A value of null is not set and not decided by a
+        profile.
+        """
+        from kvsim.catalog.engines import profile
+        from kvsim.timing.roofline import roofline_parameters
+
+        engine = profile(self.settings.engine.profile)
+        rows: dict[str, dict[str, Any]] = {}
+        for key, value in _flat(self.settings.model_dump(mode="json")):
+            origin = self.origins.get(key)
+            source = origin.source if origin is not None else "default"
+            if value is None and key in _BY_PROFILE:
+                value, source = _BY_PROFILE[key](engine), f"profile {engine.name}"
+            rows[key] = {"value": value, "source": source}
+            if key == "timing.name":
+                stated = asdict(roofline_parameters())
+                rows |= {f"timing.{name}": {"value": stated[name], "source": "default"} for name in stated}
+        return rows
+
+
+_BY_PROFILE: dict[str, Callable[["Profile"], object]] = {
+    "engine.max_num_seqs": lambda profile: profile.max_num_seqs,
+    "engine.max_num_batched_tokens": lambda profile: profile.max_num_batched_tokens,
+    "engine.chunked_prefill": lambda profile: profile.chunked_prefill,
+    "engine.long_prefill_token_threshold": lambda profile: profile.long_prefill_token_threshold,
+    "engine.reserve_full_isl": lambda profile: profile.reserve_full_isl,
+    "allocator.block_size": lambda profile: profile.block_size,
+    "allocator.watermark": lambda profile: profile.watermark,
+    "capacity.gpu_memory_utilization": lambda profile: profile.gpu_memory_utilization,
+    "capacity.activation": lambda profile: size_text(profile.activation_bytes),
+    "capacity.non_torch": lambda profile: size_text(profile.non_torch_bytes),
+    "capacity.cuda_graphs": lambda profile: size_text(profile.cuda_graph_bytes),
+}
+"""Dotted keys that the engine's profile decides where nobody gives them."""
+
+
+def load(
+    path: str | os.PathLike[str], *, overrides: Sequence[str] = (), variant: str | None = None
+) -> Scenario:
+    """Return the scenario of a file, as `variant` where it has variants, with `KEY=VALUE` overrides on top.
+
+    Raises InputError: for a file that cannot be read, for variants without a choice, and else with every
+    mistake, each as `FILE:LINE: KEY: VALUE is ...; what would be right`.
+    """
+    layers, layer, mistakes = _read(path, overrides)
+    names = list(layers.variants)
+    if variant is None and names:
+        raise InputError(
+            f"{layers.file}: this scenario has variants; choose one with --variant: {alternatives(names)}"
+        )
+    if variant is not None and variant not in names:
+        known = f"choose {alternatives(names)}" if names else "the scenario has no variants"
+        raise InputError(f"{layers.file}: {variant} is no variant of this scenario; {known}")
+    return _scenario(layers, layer, variant, mistakes, _stem(path))
+
+
+def load_all(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> list[Scenario]:
+    """Return every variant of a scenario file, in its order; the one scenario where it has none.
+
+    Raises InputError with every mistake of every variant.
+    """
+    layers, layer, mistakes = _read(path, overrides)
+    if not layers.variants:
+        return [_scenario(layers, layer, None, mistakes, _stem(path))]
+    return list(_all(layers, layer, mistakes, _stem(path)))
+
+
+def _read(path: str | os.PathLike[str], overrides: Sequence[str]) -> tuple[Layers, Layer, list[Mistake]]:
+    layers = read_layers(os.fspath(path))
+    layer, wrong = read_overrides(overrides)
+    return layers, layer, [*layers.mistakes, *wrong]
+
+
+def _all(layers: Layers, overrides: Layer, mistakes: list[Mistake], name: str) -> tuple[Scenario, ...]:
+    scenarios, errors = [], []
+    for variant in layers.variants:
+        try:
+            scenarios.append(_scenario(layers, overrides, variant, [*layers.mistakes, *mistakes], name))
+        except InputError as error:
+            errors.extend(str(error).splitlines())
+    if errors:
+        raise InputError("\n".join(dict.fromkeys(errors)))
+    return tuple(
+        Scenario(one.settings, one.variant, one.given, one.origins, tuple(scenarios)) for one in scenarios
+    )
+
+
+def _scenario(
+    layers: Layers, overrides: Layer, variant: str | None, mistakes: list[Mistake], name: str
+) -> Scenario:
+    from pydantic import ValidationError
+
+    layer = layers.combined(variant, overrides)
+    data = {"name": name, **layer.data}
+    for key in ("allocator", "timing"):
+        if isinstance(data.get(key), dict):
+            word, default = KINDS[key]
+            data[key] = {word: default, **data[key]}
+    workload = data.get("workload")
+    if isinstance(workload, dict) and "trace" not in workload:
+        word, process = KINDS["workload.arrivals"]
+        arrivals = workload.get("arrivals", {})
+        if isinstance(arrivals, dict):
+            data["workload"] = {**workload, "arrivals": {word: process, **arrivals}}
+    found = list(mistakes)
+    settings = None
+    try:
+        settings = Settings.model_validate(data)
+    except ValidationError as error:
+        found += explain(error, data)
+    told = {mistake.key for mistake in found}
+    found += [mistake for mistake in check(data, layer.origins) if mistake.key not in told]
+    if found or settings is None:
+        raise refuse(found, layer.origins)
+    return Scenario(settings, variant, layers.texts, layer.origins)
+
+
+def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {str(key): _plain(value) if isinstance(value, Mapping) else value for key, value in data.items()}
+
+
+def _flat(data: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    rows: list[tuple[str, Any]] = []
+    for word, value in data.items():
+        key = prefix + word
+        if isinstance(value, dict):
+            # Lengths and pool list the parameters of every kind; those of the other kinds do not apply.
+            others = key in ("pool", "workload.prompt_tokens", "workload.output_tokens")
+            rows += _flat({k: v for k, v in value.items() if not others or v is not None}, f"{key}.")
+        else:
+            rows.append((key, value))
+    return rows
+
+
+def _stem(path: str | os.PathLike[str]) -> str:
+    return os.path.splitext(os.path.basename(os.fspath(path)))[0]

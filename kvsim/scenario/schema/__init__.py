@@ -1,0 +1,44 @@
+"""What a scenario may say: one pydantic model a mapping, strict and without unknown keys."""
+
+from kvsim.scenario.schema.serving import (
+    AllocatorSettings,
+    CapacitySettings,
+    ContiguousSettings,
+    EngineSettings,
+    ModelSettings,
+    PagedSettings,
+    PoolSettings,
+    ReserveSettings,
+    TimingSettings,
+)
+from kvsim.scenario.schema.settings import Settings, schema
+from kvsim.scenario.schema.traffic import (
+    ArrivalSettings,
+    CancelSettings,
+    LengthSettings,
+    SloSettings,
+    TimesOutput,
+    WindowSettings,
+    WorkloadSettings,
+)
+
+__all__ = [
+    "AllocatorSettings",
+    "ArrivalSettings",
+    "CancelSettings",
+    "CapacitySettings",
+    "ContiguousSettings",
+    "EngineSettings",
+    "LengthSettings",
+    "ModelSettings",
+    "PagedSettings",
+    "PoolSettings",
+    "ReserveSettings",
+    "Settings",
+    "SloSettings",
+    "TimesOutput",
+    "TimingSettings",
+    "WindowSettings",
+    "WorkloadSettings",
+    "schema",
+]

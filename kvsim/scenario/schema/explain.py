@@ -1,0 +1,137 @@
+"""Pydantic's findings in the words of a scenario: which key, what its value is, and what would be right."""
+
+import re
+from typing import Any, get_args
+
+from pydantic import ValidationError
+
+from kvsim.scenario.messages import MISSING, Mistake, alternatives, closest
+from kvsim.scenario.schema.fields import Part
+from kvsim.scenario.schema.settings import Settings
+
+TYPES = {
+    "int_type": ("is not a whole number", "write digits alone, without quotes or a unit"),
+    "int_from_float": ("is not a whole number", "write digits alone"),
+    "float_type": ("is not a number", "write a number without quotes"),
+    "finite_number": ("is not a finite number", "write a number"),
+    "string_type": ("is not a text", "write it in quotes"),
+    "string_too_short": ("is empty", "write a name"),
+    "bool_type": ("is neither true nor false", "write true or false"),
+}
+"""Pydantic's type of error to what the value is and what would be right."""
+
+BOUNDS = {
+    "greater_than": ("gt", "not above", "above"),
+    "greater_than_equal": ("ge", "below", "at least"),
+    "less_than": ("lt", "not below", "below"),
+    "less_than_equal": ("le", "above", "at most"),
+}
+"""Pydantic's type of error to the name of its bound, and the words for what is wrong and right."""
+
+
+def explain(error: ValidationError, data: dict[str, Any]) -> list[Mistake]:
+    """Return every finding as a mistake with its dotted key in `data`, the values that were validated."""
+    return [_mistake(finding, data) for finding in error.errors(include_url=False)]
+
+
+def _mistake(finding: Any, data: dict[str, Any]) -> Mistake:
+    kind, value, context = finding["type"], finding["input"], finding.get("ctx", {})
+    key, part = _locate(finding["loc"], data)
+    if kind == "missing":
+        return Mistake(key, MISSING, "is missing", _hint(part, key))
+    if kind == "extra_forbidden":
+        return Mistake(key, value, "is given for an unknown key", _nearest(key, part))
+    if kind == "value_error":
+        return Mistake(key, MISSING, str(context["error"]))
+    if kind == "literal_error":
+        allowed = re.findall(r"'([^']*)'", context["expected"])
+        near = closest(value, allowed) if isinstance(value, str) else []
+        guess = f"did you mean {near[0]}? it may be" if near and len(allowed) > 1 else "it must be"
+        return Mistake(key, value, "is not known here", f"{guess} {alternatives(allowed)}")
+    if kind in BOUNDS:
+        bound, wrong, right = BOUNDS[kind]
+        limit = f"{context[bound]:g}"
+        return Mistake(key, value, f"is {wrong} {limit}", f"it must be {right} {limit}")
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        tag = context["discriminator"].strip("'")
+        allowed = re.findall(r"'([^']*)'", context.get("expected_tags", ""))
+        chosen = value.get(tag, MISSING) if isinstance(value, dict) else value
+        near = closest(chosen, allowed) if isinstance(chosen, str) else []
+        guess = f"did you mean {near[0]}? there is" if near else "write the name of one:"
+        return Mistake(f"{key}.{tag}" if isinstance(value, dict) else key, chosen, "is not known here",
+                       f"{guess} {alternatives(allowed)}")  # fmt: skip
+    if kind in ("model_type", "model_attributes_type", "dict_type"):
+        inner = _part_at(finding["loc"])
+        keys = f"write {{{next(iter(inner.model_fields))}: ...}}" if inner else "write {KEY: VALUE}"
+        return Mistake(key, value, "is not a mapping", keys)
+    if kind in TYPES:
+        problem, remedy = TYPES[kind]
+        if kind == "int_type" and isinstance(value, float) and value.is_integer():
+            problem, remedy = "is written as a fraction", f"write {int(value)}"
+        return Mistake(key, value, problem, remedy)
+    return Mistake(key, value, f"is wrong ({finding['msg']})")
+
+
+def _locate(location: tuple[Any, ...], data: Any) -> tuple[str, type[Part] | None]:
+    """Return the dotted key of a location, without pydantic's tags of unions, and the model that holds it."""
+    words: list[str] = []
+    value: Any = data
+    for index, step in enumerate(location):
+        last = index == len(location) - 1
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif not (last and isinstance(value, dict)):
+            continue
+        words.append(str(step))
+    return ".".join(words), _part_at(location[:-1])
+
+
+def _part_at(location: tuple[Any, ...]) -> type[Part] | None:
+    """Return the model of the mapping at a location, which may name the member of a union."""
+    options: list[type[Part]] = [Settings]
+    for step in location:
+        fields = [part for part in options if step in part.model_fields]
+        if fields:
+            options = fields[0].inner(str(step))
+        else:
+            named = [part for part in options if step in _names(part)]
+            options = named or options
+    return options[0] if options else None
+
+
+def _names(part: type[Part]) -> tuple[Any, ...]:
+    """Return the words that choose this member of a union."""
+    return get_args(part.model_fields["name"].annotation) if "name" in part.model_fields else ()
+
+
+def _hint(part: type[Part] | None, key: str) -> str:
+    text = part.descriptions().get(key.rpartition(".")[2], "") if part else ""
+    return f"it is needed: {text[:1].lower()}{text[1:].rstrip('.')}" if text else "it is needed"
+
+
+def _nearest(key: str, part: type[Part] | None) -> str:
+    """Return where an unknown key may belong: the closest keys beside it, or the same key elsewhere."""
+    word = key.rpartition(".")[2]
+    beside = list(part.model_fields) if part else []
+    if part is Settings:
+        beside += ["extends", "variants"]
+    everywhere = _all_keys(Settings, "")
+    if key in everywhere:
+        named = f"{_names(part)[0]} " if part and _names(part) else ""
+        return f"{named}{key.rpartition('.')[0]} takes {', '.join(beside)}"
+    near = closest(word, beside)
+    if near:
+        return f"did you mean {alternatives(near)}?"
+    elsewhere = [known for known in everywhere if known.rpartition(".")[2] == word]
+    if elsewhere:
+        return f"did you mean {alternatives(sorted(set(elsewhere))[:3])}?"
+    return f"known here: {', '.join(beside)}"
+
+
+def _all_keys(part: type[Part], prefix: str) -> list[str]:
+    keys = []
+    for word in part.model_fields:
+        keys.append(prefix + word)
+        for inner in part.inner(word):
+            keys.extend(_all_keys(inner, f"{prefix}{word}."))
+    return keys

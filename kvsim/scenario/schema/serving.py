@@ -1,0 +1,117 @@
+"""The serving side of a scenario: model, engine, allocator, pool, memory budget and step times."""
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from kvsim.scenario.schema.fields import Count, Part, Share, Size
+
+Dtype = Literal["bf16", "fp16", "fp32", "fp8", "int8", "int4"]
+
+
+class ModelSettings(Part):
+    """The model that is served."""
+
+    name: str = Field(min_length=1)
+    """A name from `kvsim models`, or the path of a Hugging Face config.json, relative to the scenario's
+    file."""
+    weights_dtype: Dtype = "bf16"
+    """The number format of the weights."""
+    kv_dtype: Dtype = "bf16"
+    """The number format of the KV cache."""
+
+
+class EngineSettings(Part):
+    """The engine's rules: a profile from `kvsim engines`, and what is changed about it (absent: the
+    profile's)."""
+
+    profile: str = Field(default="vllm@0.33-sync", min_length=1)
+    """Engine and release whose rules and defaults hold."""
+    max_num_seqs: Count | None = None
+    """The most sequences that run at once."""
+    max_num_batched_tokens: Count | None = None
+    """The token budget of a step."""
+    max_model_len: Count | None = None
+    """The most tokens of a request, prompt and output together; absent: what the model was trained for."""
+    chunked_prefill: bool | None = None
+    """Whether a prompt may be computed over several steps."""
+    long_prefill_token_threshold: Annotated[int, Field(ge=0)] | None = None
+    """The longest chunk of one prompt in a step, in tokens; 0: no limit but the budget."""
+    reserve_full_isl: bool | None = None
+    """Whether a request is admitted only when its whole prompt would fit, though it is computed in chunks."""
+
+
+class PagedSettings(Part):
+    """Blocks and block tables."""
+
+    name: Literal["paged"] = "paged"
+    block_size: Annotated[int, Field(ge=1, le=256)] | None = None
+    """Slots of a block; absent: the engine profile's."""
+    watermark: Annotated[float, Field(ge=0, lt=1)] | None = None
+    """The share of the blocks that an admission leaves free; absent: the engine profile's."""
+
+
+class ContiguousSettings(Part):
+    """One region for each request, which grows with it."""
+
+    name: Literal["contiguous"]
+    fit: Literal["first"] = "first"
+    """Which hole a region is put into."""
+    # 256 is the growth step of a contiguous cache in use: `KVCache.step` of mlx-lm (mlx_lm/models/cache.py).
+    chunk: Count = 256
+    """Slots by which a region grows."""
+
+
+class ReserveSettings(Part):
+    """One region for each request, of its final size from admission on."""
+
+    name: Literal["reserve"]
+    size: Literal["max"] = "max"
+    """What is reserved; `max`: the engine's max_model_len."""
+
+
+AllocatorSettings = Annotated[
+    PagedSettings | ContiguousSettings | ReserveSettings, Field(discriminator="name")
+]
+
+
+class PoolSettings(Part):
+    """The size of the KV pool given outright, in exactly one way; it beats what the GPU's memory would
+    give."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+
+    blocks: Count | None = None
+    """Usable blocks, of the paged allocator's block size."""
+    tokens: Count | None = None
+    """Slots, one token's KV each."""
+    memory: Size | None = None
+    """Memory for KV, per GPU."""
+
+
+class CapacitySettings(Part):
+    """The GPU's memory budget, from which the pool follows where `pool` is absent (absent keys: the engine
+    profile's)."""
+
+    gpu_memory_utilization: Share | None = None
+    """The share of the GPU's memory that the engine may take."""
+    activation: Size | None = None
+    """The workspace of a forward pass."""
+    non_torch: Size | None = None
+    """What driver, context and communication libraries hold."""
+    cuda_graphs: Size | None = None
+    """What captured CUDA graphs hold."""
+
+
+class TimingSettings(Part):
+    """How long a step takes; the keys beside `name` are parameters of the timing, as numbers from 0 on."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Annotated[float, Field(ge=0)]] = Field(init=False)
+
+    name: Literal["roofline"] = "roofline"
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The parameters given beside the name."""
+        return dict(self.__pydantic_extra__ or {})

@@ -1,0 +1,21 @@
+"""What a user calls: one run, or many compared. Loaded on first use, so that a command pays for what it does."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kvsim.study.side_by_side import compare
+    from kvsim.study.single import run
+
+__all__ = ["compare", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "run":
+        from kvsim.study.single import run
+
+        return run
+    if name == "compare":
+        from kvsim.study.side_by_side import compare
+
+        return compare
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,29 @@
+"""Several variants on the same traffic."""
+
+from collections.abc import Sequence
+
+from kvsim.metrics.result import Result
+from kvsim.scenario.resolve import Scenario
+from kvsim.study.single import Progress, run
+
+
+def compare(
+    variants: Sequence[tuple[str, Scenario]],
+    *,
+    seed: int | None = None,
+    stepwise: bool = False,
+    check: bool = False,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """One Result per variant, in order; all draw from the same random streams, so differences are the variants'."""
+    results = []
+    for index, (name, scenario) in enumerate(variants):
+        share = None if progress is None else _part(progress, index, len(variants), name)
+        result = run(scenario, seed=seed, stepwise=stepwise, check=check, progress=share)
+        result.name = name
+        results.append(result)
+    return results
+
+
+def _part(progress: Progress, index: int, count: int, name: str) -> Progress:
+    return lambda fraction, _: progress((index + fraction) / count, name)

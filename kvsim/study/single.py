@@ -1,0 +1,95 @@
+"""One scenario, one seed, one Result."""
+
+import time
+from collections.abc import Callable
+
+from kvsim.engine.run import simulate
+from kvsim.metrics.result import Result
+from kvsim.metrics.summary import Run, metrics, pools
+from kvsim.metrics.tables import Tables
+from kvsim.scenario.build import Simulation, build
+from kvsim.scenario.resolve import Scenario
+from kvsim.version import __version__
+from kvsim.workload.trace import TraceTraffic
+
+Progress = Callable[[float, str], None]
+"""Called with the fraction done, 0 to 1, and what is being done."""
+
+_UPDATES = 200
+"""How often a run reports its progress in all."""
+
+
+def run(
+    scenario: Scenario,
+    *,
+    seed: int | None = None,
+    stepwise: bool = False,
+    check: bool = False,
+    progress: Progress | None = None,
+) -> Result:
+    """Simulate `scenario` once; `seed` replaces the scenario's.
+
+    `stepwise` plans every step instead of leaping (the same result, slower). `check` counts everything again after
+    every step. The same scenario and seed give the same Result, but for `wall_s`.
+    """
+    seed = scenario.seed if seed is None else seed
+    settings = scenario.settings
+    simulation = build(scenario, seed)
+    started = time.perf_counter()
+    log = simulate(
+        simulation.workload,
+        simulation.scheduler,
+        simulation.timing,
+        max_model_len=simulation.max_model_len,
+        window=settings.window.until,
+        warmup_ps=settings.window.warmup,
+        horizon_ps=settings.horizon,
+        stepwise=stepwise,
+        check=check,
+        on_end=_reporter(scenario, simulation, progress),
+    )
+    recording = log.recording
+    outcome = Run(
+        requests=recording.requests,
+        memory=recording.memory,
+        gaps=recording.gaps,
+        end_ps=log.end_ps,
+        last_arrival_ps=log.last_arrival_ps,
+        copied_bytes=recording.copied_slots * simulation.bytes_per_slot,
+        block_size=simulation.block_size,
+        window=settings.window.until,
+        slo=simulation.slo,
+    )
+    return Result(
+        name=scenario.label,
+        seed=seed,
+        version=__version__,
+        scenario_given="\n".join(scenario.given.values()),
+        scenario_resolved=scenario.resolved(),
+        provenance=simulation.provenance,
+        not_modelled=simulation.not_modelled,
+        metrics=metrics(outcome),
+        pools=pools(outcome),
+        tables=Tables(outcome),
+        wall_s=time.perf_counter() - started,
+    )
+
+
+def _reporter(scenario: Scenario, simulation: Simulation, progress: Progress | None) -> Callable[[], None] | None:
+    """Turns the ends of requests into progress; None where nobody looks or nobody knows how many will come."""
+    if progress is None:
+        return None
+    traffic = simulation.traffic
+    total = traffic.survey().rows_kept if isinstance(traffic, TraceTraffic) else scenario.settings.workload.requests
+    if not total:
+        return None
+    ended = 0
+    every = max(1, total // _UPDATES)
+
+    def on_end() -> None:
+        nonlocal ended
+        ended += 1
+        if ended % every == 0:
+            progress(min(1.0, ended / total), scenario.label)
+
+    return on_end
