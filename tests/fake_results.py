@@ -75,6 +75,7 @@ def requests_table(count):
         "lost_tokens": array("q", [500 * (index % 10 == 3) for index in range(count)]),
         "recomputed_tokens": array("q", [500 * (index % 10 == 3) for index in range(count)]),
         "queue_s": [None if no else 0.5 for no in rejected],
+        "prefill_s": [None if no else 0.2 for no in rejected],
         "ttft_s": [None if no else 0.7 for no in rejected],
         "tpot_s": [None if no else 3.3 / 99 for no in rejected],
         "e2e_s": [None if no else 4.0 for no in rejected],

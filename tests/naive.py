@@ -162,9 +162,8 @@ def simulate(case: dict[str, Any], step_ps: Callable[..., int], watch: Callable[
     agenda = [(r.arrival_ps, ARRIVAL, r.id) for r in requests]
     agenda += [(r.arrival_ps + r.patience_ps, CANCEL, r.id) for r in requests if r.patience_ps is not None]
     while agenda and len(engine.ended) < len(lives) and (horizon is None or min(agenda)[0] <= horizon):
-        engine.now, kind, number = min(agenda)
-        agenda.remove(min(agenda))
-        life = lives[number]
+        agenda.remove(event := min(agenda))
+        engine.now, kind, life = event[0], event[1], lives[event[2]]
         if kind == STEP_END:
             engine.end_step()
         elif kind == CANCEL:
@@ -193,7 +192,8 @@ def simulate(case: dict[str, Any], step_ps: Callable[..., int], watch: Callable[
     spans = [(until - since, level) for (since, level), (until, _) in pairwise(engine.history)]
     integrals = {name: sum(level[name] * span for span, level in spans) for name in CLASSES}
     peaks = {name: max((level[name] for span, level in spans if span), default=0) for name in CLASSES}
-    gaps = sorted(later - earlier for life in lives for earlier, later in pairwise(life.token_times))
-    stay = sum(engine.ended[life.id].end_ps - life.arrival for life in lives)
-    totals = (len(engine.batches), max(engine.batches, default=0), stay, engine.now)
+    gaps = sorted(b - a for life in lives for a, b in pairwise(life.token_times))
+    steps = len(engine.batches) - bool(engine.scheduled)  # one that the horizon cuts is none
+    stay = sum(ended.end_ps for ended in engine.ended.values()) - sum(life.arrival for life in lives)
+    totals = (steps, max(engine.batches, default=0), stay, engine.now)
     return Outcome(engine.ended, engine.events, integrals, peaks, gaps, *totals)

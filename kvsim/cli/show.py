@@ -38,7 +38,13 @@ def print_results(args: argparse.Namespace, results: Sequence[Result]) -> None:
         out.print()
         out.print(_results_table(groups, [result.name for result in results], first, last))
     out.print()
-    for note in _notes(results):
+    notes = _shared(
+        [[f"{family}: {source}" for family, source in r.provenance.items()] for r in results], results
+    )
+    gaps = _shared([r.not_modelled for r in results], results)
+    if gaps:
+        notes += ["not modelled:", *(f"- {gap}" for gap in gaps)]
+    for note in notes:
         for line in textwrap.wrap(note, out.width, subsequent_indent="  ", break_on_hyphens=False):
             out.print(line, style="dim", markup=False)
 
@@ -103,13 +109,11 @@ def _column_runs(groups: Sequence[Group], names: Sequence[str], width: int) -> l
     return [*runs, (first, len(names))]
 
 
-def _notes(results: Sequence[Result]) -> list[str]:
-    """Provenance, then what is not modelled; what holds for some results only names them."""
+def _shared(lines: Sequence[Sequence[str]], results: Sequence[Result]) -> list[str]:
+    """Every line once, in order; one that does not hold for all results names those it holds for."""
     said: dict[str, list[str]] = {}
-    for result in results:
-        lines = [f"{family}: {source}" for family, source in result.provenance.items()]
-        lines += [f"not modelled: {gap}" for gap in result.not_modelled]
-        for line in lines:
+    for result, own in zip(results, lines, strict=True):
+        for line in own:
             said.setdefault(line, []).append(result.name)
     return [
         line if len(names) == len(results) else f"{line} ({', '.join(names)})" for line, names in said.items()

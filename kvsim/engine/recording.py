@@ -17,6 +17,7 @@ class Recording:
         self.gaps = DurationHistogram()
         """Inter-token latency: every gap between two tokens of a request."""
         self.copied_slots = 0
+        self._skipped = 0
 
     # Requests.
 
@@ -87,14 +88,16 @@ class Recording:
         ramp: Ramp,
         steps: int,
         clock: int,
-        use: PoolUse,
         owned: Levels,
         external: int,
         batch: Batch,
     ) -> None:
         """A leap is over, and nothing is written yet."""
-        self.memory.leap(start_ps, ramp, steps, clock, use, owned, external, batch)
-        self.gaps.add_ramp(ramp.first_ps, ramp.rise_ps, steps, batch.decode_tokens)
+        self.memory.leap(start_ps, ramp, steps, clock, owned, external, batch)
+        skipped, self._skipped = self._skipped, 0
+        if steps > skipped:
+            first = ramp.first_ps + ramp.rise_ps * skipped
+            self.gaps.add_ramp(first, ramp.rise_ps, steps - skipped, batch.decode_tokens)
 
     def stopped(
         self, start_ps: int, now_ps: int, clock: int, use: PoolUse, external: int, batch: Batch
@@ -102,7 +105,8 @@ class Recording:
         """The horizon cuts a step."""
         self.memory.stop(start_ps, now_ps, clock, use, external, batch)
 
-    def open_window(self, now_ps: int) -> None:
-        """The warm-up is over."""
+    def open_window(self, now_ps: int, over: int) -> None:
+        """The warm-up ends; `over` steps of the leap in progress ended before it."""
         self.memory.open(now_ps)
         self.gaps.clear()
+        self._skipped = over

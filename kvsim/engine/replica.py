@@ -20,7 +20,7 @@ from kvsim.metrics.memory import Batch, Ramp
 from kvsim.metrics.requests import Journey, allowed_output
 from kvsim.request import Request, Sequence
 from kvsim.scheduling.interface import Scheduler
-from kvsim.step import Short, StepPlan
+from kvsim.step import PoolUse, Short, StepPlan
 from kvsim.timing.interface import StepTiming
 
 
@@ -95,7 +95,7 @@ class Replica:
         self.end_ps = now
         need = allocator.capacity(request.prompt_tokens)
         if request.prompt_tokens >= self.max_model_len or need > allocator.pool_slots:
-            use = allocator.usage()
+            use = self._use()
             recording.rejected(now, journey, Short("never", need, use.free, use.largest_hole))
             self._ended()
             return
@@ -121,6 +121,12 @@ class Replica:
             self._end(journey, "cancelled")
         self._cut()
 
+    def open_window(self) -> None:
+        """The warm-up ends now, perhaps in the middle of a leap."""
+        now = self.env.now
+        over = 0 if self._leap is None else self._ramp.done_by(now - self._start_ps - 1, self._leap_steps)
+        self.recording.open_window(now, over)
+
     def halt(self) -> None:
         """The horizon: what runs and what waits stays unfinished; the step in progress counts up to now."""
         now = self.env.now
@@ -135,14 +141,17 @@ class Replica:
                 self._leap_steps = done
                 self._finish_leap()
             if start < now:
-                use = self.allocator.usage()
-                first = use._replace(unwritten=self.allocator.leap(1).unwritten_sum(1, 1, 0))
-                self.recording.stopped(
-                    start, now, self.allocator.decodes.clock, first, self._external, self._batch
-                )
+                use = self.allocator.leap(1).use_at(0)
+                self.recording.stopped(start, now, self.allocator.decodes.clock, use, self._external, self._batch)
         for journey in list(self.live.values()):
             self._end(journey, "unfinished")
         self.end_ps = now
+
+    def _use(self) -> PoolUse:
+        """Where the slots are now, in the middle of a leap too."""
+        if self._leap is None:
+            return self.allocator.usage()
+        return self._leap.use_at(min(self._ramp.done_by(self.env.now - self._start_ps, self._leap_steps), self._leap_steps - 1))
 
     # Steps and leaps.
 
@@ -244,7 +253,6 @@ class Replica:
             self._ramp,
             steps,
             decodes.clock,
-            self.allocator.usage(),
             leap,
             self._external,
             self._batch,

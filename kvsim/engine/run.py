@@ -71,7 +71,7 @@ def simulate(
     )
     source = env.process(_arrivals(env, chain(first, stream), replica))
     if warmup_ps:
-        At(env, warmup_ps, 1, lambda _: recording.open_window(env.now))
+        At(env, warmup_ps, 1, lambda _: replica.open_window())
     if horizon_ps is None:
         env.run()
     else:

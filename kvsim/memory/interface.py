@@ -26,6 +26,10 @@ class Leap(ABC):
     """At no step are more slots than this owned and not written."""
 
     @abstractmethod
+    def use_at(self, step: int) -> PoolUse:
+        """Where the slots are during step number `step` (from 0), its own slots granted."""
+
+    @abstractmethod
     def unwritten_sum(self, steps: int, a: int, b: int) -> int:
         """Sum over the first `steps` steps j of (a + b j) x slots owned and not written during step j."""
 

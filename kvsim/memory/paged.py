@@ -182,7 +182,8 @@ class PagedLeap(Leap):
         phases = self._allocator._phases
         return phases[phase:] + phases[:phase]
 
-    def apply(self, steps: int) -> None:
+    def _blocks(self, steps: int) -> int:
+        """Blocks that the first `steps` steps take."""
         allocator = self._allocator
         rounds, rest = divmod(steps, allocator.block_size)
         blocks = rounds * allocator.decodes.count
@@ -192,9 +193,19 @@ class PagedLeap(Leap):
             wrapped = first + rest - allocator.block_size
             if wrapped > 0:
                 blocks += sum(phases[:wrapped])
+        return blocks
+
+    def apply(self, steps: int) -> None:
+        allocator, blocks = self._allocator, self._blocks(steps)
         allocator.free_blocks -= blocks
         allocator.references += blocks
         allocator.decodes.advance(steps)
+
+    def use_at(self, step: int) -> PoolUse:
+        allocator = self._allocator
+        free = (allocator.free_blocks - self._blocks(step + 1)) * allocator.block_size
+        used = allocator.decodes.written + allocator.decodes.count * step
+        return PoolUse(used, allocator.pool_slots - free - used, 0, 0, 0, free, free)
 
     def unwritten_sum(self, steps: int, a: int, b: int) -> int:
         # Slack repeats with the block size; with the clock's own phase as origin the sum is a difference of two

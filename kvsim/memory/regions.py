@@ -181,13 +181,18 @@ class RegionAllocator(Allocator):
 class RegionLeap(Leap):
     """Decode steps inside the regions as they are: what is not written shrinks by one slot per sequence and step."""
 
-    __slots__ = ("_allocator", "_count", "_unwritten")
+    __slots__ = ("_allocator", "_count", "_unwritten", "_use")
 
     def __init__(self, allocator: RegionAllocator, steps: int) -> None:
         self._allocator = allocator
         self.steps = steps
         self._count = allocator.decodes.count
-        self.bound = self._unwritten = allocator.usage().unwritten
+        self._use = allocator.usage()
+        self.bound = self._unwritten = self._use.unwritten
+
+    def use_at(self, step: int) -> PoolUse:
+        written = self._count * step
+        return self._use._replace(used=self._use.used + written, unwritten=self._unwritten - written)
 
     def unwritten_sum(self, steps: int, a: int, b: int) -> int:
         ones = steps

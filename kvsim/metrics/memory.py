@@ -31,6 +31,10 @@ class Levels(Protocol):
 
     bound: int
 
+    def use_at(self, step: int) -> PoolUse:
+        """Where the slots are during a step."""
+        ...
+
     def unwritten_sum(self, steps: int, a: int, b: int) -> int:
         """Sum over steps j < `steps` of (a + b j) x level."""
         ...
@@ -138,7 +142,12 @@ class MemoryRecorder:
         self._stay_ps = self._occupancy.stay_ps
 
     def close(self, now_ps: int) -> None:
-        """The last request arrives at `now_ps`: a copy of the sums up to here is kept in `closed`."""
+        """The last request arrives at `now_ps`: a copy of the sums up to here is kept in `closed`.
+
+        A saturated window has no such end: it is wherever the queue is not empty.
+        """
+        if self._saturated_only:
+            return
         self._close_stay_ps = self._occupancy.reading(now_ps)
         self._close_ps = now_ps
 
@@ -155,32 +164,25 @@ class MemoryRecorder:
         self._settle_stay(start_ps + duration_ps, batch)
 
     def leap(
-        self, start_ps: int, ramp: Ramp, steps: int, clock: int, use: PoolUse, owned: Levels, external: int, batch: Batch
+        self, start_ps: int, ramp: Ramp, steps: int, clock: int, owned: Levels, external: int, batch: Batch
     ) -> None:
-        """The same for `steps` decode steps at once; `use` is as of before the first."""
+        """The same for `steps` decode steps at once."""
         owners = self._new_owners(clock, clock + steps - 1)
-        first = use._replace(unwritten=owned.unwritten_sum(1, 1, 0))
         before = self._internal
         self._idle_until(start_ps)
-        pieces = [(0, steps)]
-        for mark in (self._open_ps, self._close_ps):
-            if mark is not None and start_ps < mark < start_ps + ramp.until(steps):
-                inside = ramp.done_by(mark - start_ps, steps)
-                pieces = [piece for low, high in pieces for piece in _cut(low, high, inside)]
-        for low, high in pieces:
-            if high - low == 1 and len(pieces) > 1:
+        for low, high, marked in self._pieces(start_ps, ramp, steps):
+            at = start_ps + ramp.until(low)
+            if marked:
                 internal = before + sum(slots for step, slots in owners if step <= low)
-                level = owned.unwritten_sum(low + 1, 1, 0) - owned.unwritten_sum(low, 1, 0)
-                now = use._replace(used=use.used + batch.decode_tokens * low, unwritten=level)
-                at = start_ps + ramp.until(low)
-                self._span(at, start_ps + ramp.until(high), self._levels(now, internal, external), batch)
+                levels = self._levels(owned.use_at(low), internal, external)
+                self._span(at, start_ps + ramp.until(high), levels, batch)
             else:
-                self._marks_passed(start_ps + ramp.until(low))
-                self._stretch(ramp, low, high, use, owned, external, batch, before, owners)
+                self._marks_passed(at)
+                self._stretch(ramp, low, high, owned, external, batch, before, owners)
         self._internal = before + sum(slots for _, slots in owners)
         at_first = before + sum(slots for step, slots in owners if step == 0)
         duration_ps = ramp.until(steps)
-        self._row(start_ps, duration_ps, steps, batch, self._levels(first, at_first, external))
+        self._row(start_ps, duration_ps, steps, batch, self._levels(owned.use_at(0), at_first, external))
         self._settle_stay(start_ps + duration_ps, batch)
 
     def stop(self, start_ps: int, now_ps: int, clock: int, use: PoolUse, external: int, batch: Batch) -> None:
@@ -216,8 +218,7 @@ class MemoryRecorder:
         if self._close_ps is not None and self._close_ps <= now_ps:
             self._close_ps = None
             self.closed = self.totals.copy()
-            if not self._saturated_only:
-                self.closed.stay_ps += self._close_stay_ps - self._stay_ps
+            self.closed.stay_ps += self._close_stay_ps - self._stay_ps
 
     def _span(self, start_ps: int, end_ps: int, levels: tuple[int, ...], batch: Batch) -> None:
         """Constant levels from start to end; the tokens come at the end."""
@@ -257,7 +258,6 @@ class MemoryRecorder:
         ramp: Ramp,
         low: int,
         high: int,
-        use: PoolUse,
         owned: Levels,
         external: int,
         batch: Batch,
@@ -270,10 +270,11 @@ class MemoryRecorder:
         if not time_ps or (self._saturated_only and not batch.waiting):
             return
         a, b, count = ramp.first_ps, ramp.rise_ps, batch.decode_tokens
+        used = owned.use_at(0).used
         ones = high - low
         firsts = (high * (high - 1) - low * (low - 1)) // 2
         squares = ((high - 1) * high * (2 * high - 1) - (low - 1) * low * (2 * low - 1)) // 6
-        used_ps = a * use.used * ones + (a * count + b * use.used) * firsts + b * count * squares
+        used_ps = a * used * ones + (a * count + b * used) * firsts + b * count * squares
         unwritten_ps = owned.unwritten_sum(high, a, b)
         if low:
             unwritten_ps -= owned.unwritten_sum(low, a, b)
@@ -299,11 +300,10 @@ class MemoryRecorder:
         slots_ps[2] += internal_ps
         slots_ps[6] += external * time_ps
         slots_ps[7] += (self.pool_slots - external) * time_ps - used_ps - unwritten_ps
-        peaks[0] = max(peaks[0], use.used + count * (high - 1))
+        peaks[0] = max(peaks[0], used + count * (high - 1))
         peaks[2] = max(peaks[2], internal)
         peaks[6] = max(peaks[6], external)
-        at_low = owned.unwritten_sum(low + 1, 1, 0) - (owned.unwritten_sum(low, 1, 0) if low else 0)
-        peaks[7] = max(peaks[7], self.pool_slots - external - use.used - count * low - at_low)
+        peaks[7] = max(peaks[7], owned.use_at(low).free - external)
         # `reserved` rises and falls within a leap; looking for its top is skipped where it cannot be a new one.
         if owned.bound > peaks[1]:
             for index, level in enumerate(levels):
@@ -311,6 +311,23 @@ class MemoryRecorder:
                 if top > peaks[1]:
                     peaks[1] = top
         self._tally(time_ps, batch, batch.tokens * ones)
+
+    def _pieces(self, start_ps: int, ramp: Ramp, steps: int) -> list[tuple[int, int, bool]]:
+        """A leap cut into stretches and, apart and marked, the steps in which the window opens or closes."""
+        within = {
+            ramp.done_by(mark - start_ps, steps)
+            for mark in (self._open_ps, self._close_ps)
+            if mark is not None and start_ps < mark < start_ps + ramp.until(steps)
+        }
+        pieces, low = [], 0
+        for step in sorted(within):
+            if step > low:
+                pieces.append((low, step, False))
+            pieces.append((step, step + 1, True))
+            low = step + 1
+        if low < steps:
+            pieces.append((low, steps, False))
+        return pieces
 
     def _settle_stay(self, now_ps: int, batch: Batch) -> None:
         stay_ps = self._occupancy.reading(now_ps)
@@ -321,14 +338,6 @@ class MemoryRecorder:
     def _row(self, start_ps: int, duration_ps: int, steps: int, batch: Batch, levels: tuple[int, ...]) -> None:
         self.steps += steps
         self.series.extend((start_ps, duration_ps, steps, *batch[:5], *levels))
-
-
-def _cut(low: int, high: int, inside: int) -> list[tuple[int, int]]:
-    """The range low..high-1 with step `inside` on its own."""
-    if not low <= inside < high:
-        return [(low, high)]
-    parts = [(low, inside), (inside, inside + 1), (inside + 1, high)]
-    return [(first, last) for first, last in parts if last > first]
 
 
 _NOBODY = Batch(0, 0, 0, 0, 0, 0)

@@ -97,7 +97,7 @@ class Result:
     not_modelled: list[str]
     metrics: dict[str, Any]
     pools: list[dict[str, Any]]
-    tables: dict[str, dict[str, Sequence[Any]]]
+    tables: Mapping[str, Mapping[str, Sequence[Any]]]
     wall_s: float | None = None
 
     @property

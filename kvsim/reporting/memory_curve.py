@@ -1,5 +1,6 @@
 """The classes of a pool over time, from the memory table of a run, in as many points as a figure can show."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +93,7 @@ def _levels_at_the_end(
     import numpy as np
 
     gained = np.zeros_like(start_s)
-    steps: dict[str, Any] = result.tables.get("steps", {})
+    steps: Mapping[str, Any] = result.tables.get("steps", {})
     if len(steps.get("start_s", ())):
         begin_s = np.asarray(steps["start_s"], dtype=float)
         duration_s = np.asarray(steps["duration_s"], dtype=float)

@@ -1,13 +1,11 @@
 """`kvsim replay`: lines out, or the first difference."""
 
-import importlib
 import json
-import sys
-from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from kvsim.cli.main import main
+from kvsim.errors import InputError
 
 STEPS = [{"step": 0, "sched": [["r0", 5]]}, {"step": 1, "sched": []}]
 LINES = [*STEPS, {"summary": {"steps": 2}}]
@@ -17,19 +15,15 @@ TEXT = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in LINES)
 @pytest.fixture
 def case(tmp_path, monkeypatch):
     """A case file, and a stand-in for the engine's replay that answers with `LINES`."""
-    engine = importlib.import_module("kvsim.engine")
-    module = ModuleType("kvsim.engine.replay")
-    module.replay = lambda case: iter(LINES)
 
     def compare_records(ours, recorded):
-        for index, (mine, theirs) in enumerate(zip(ours, recorded, strict=True)):
+        for count, (mine, theirs) in enumerate(zip(ours, recorded, strict=True)):
             if mine != theirs:
-                return SimpleNamespace(step=index, field="sched", ours=mine, recorded=theirs)
-        return None
+                return count, f"step {count}, field 'sched'\n  ours:     {mine}\n  recorded: {theirs}"
+        return count + 1, None
 
-    module.compare_records = compare_records
-    monkeypatch.setitem(sys.modules, "kvsim.engine.replay", module)
-    monkeypatch.setattr(engine, "replay", module, raising=False)
+    monkeypatch.setattr("kvsim.engine.replay.replay", lambda case: iter(LINES))
+    monkeypatch.setattr("kvsim.engine.replay.compare_records", compare_records)
     path = tmp_path / "case.json"
     path.write_text(json.dumps({"config": {}, "requests": []}))
     return path
@@ -56,9 +50,9 @@ def test_the_first_difference_is_shown_from_both_sides_with_exit_1(case, capsys,
     (tmp_path / "recorded.jsonl").write_text(TEXT.replace('["r0",5]', '["r0",6]'))
     assert main(["replay", str(case), "--against", str(tmp_path / "recorded.jsonl")]) == 1
     assert capsys.readouterr().out == (
-        "differs at step 0, field sched\n"
-        'kvsim:    {"step":0,"sched":[["r0",5]]}\n'
-        'recorded: {"step":0,"sched":[["r0",6]]}\n'
+        "differs at step 0, field 'sched'\n"
+        "  ours:     {'step': 0, 'sched': [['r0', 5]]}\n"
+        "  recorded: {'step': 0, 'sched': [['r0', 6]]}\n"
     )
 
 
@@ -100,3 +94,13 @@ def test_a_file_that_is_no_record_is_exit_2(case, content, said, capsys, tmp_pat
 def test_a_missing_case_is_exit_2(case, capsys, tmp_path):
     assert main(["replay", str(tmp_path / "none.json")]) == 2
     assert "none.json: cannot be read (No such file or directory)" in capsys.readouterr().err
+
+
+def test_what_the_engine_refuses_is_said_with_the_name_of_the_file(case, capsys, monkeypatch):
+    def refuse(case):
+        raise InputError("config.page_size: a case of another engine")
+        yield
+
+    monkeypatch.setattr("kvsim.engine.replay.replay", refuse)
+    assert main(["replay", str(case)]) == 2
+    assert capsys.readouterr() == ("", f"kvsim: {case}: config.page_size: a case of another engine\n")

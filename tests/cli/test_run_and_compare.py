@@ -51,7 +51,12 @@ def test_run_writes_nothing_unless_asked(calls, capsys, tmp_path):
 def test_people_see_table_provenance_gaps_and_the_time_it_took(calls, capsys):
     assert main(["run", "a.yaml", "-o", "out"]) == 0
     out = capsys.readouterr().out
-    for part in ("paged serves 100 requests", "waste, %", "timing: datasheet", "not modelled: small blocks"):
+    for part in (
+        "paged serves 100 requests",
+        "waste, %",
+        "timing: datasheet",
+        "not modelled:\n- small blocks",
+    ):
         assert part in out
     assert "simulated in 0.42 s" in out
     assert "written to out" in out
@@ -111,7 +116,7 @@ def test_a_note_that_holds_for_some_names_them(calls, capsys, monkeypatch):
     monkeypatch.setattr("kvsim.study.compare", lambda *a, **k: [first, second])
     assert main(["compare", "a.yaml"]) == 0
     out = capsys.readouterr().out
-    assert "not modelled: small blocks come free (paged)" in out
+    assert "not modelled:\n- small blocks come free (paged)" in out
     assert out.count("timing: datasheet\n") == 1
 
 

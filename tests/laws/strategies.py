@@ -4,10 +4,10 @@ A case holds, in slots, tokens and integer picoseconds:
 
 - `requests`: `kvsim.request.Request`s sorted by arrival, ids 0..n-1;
 - the pool: `pool_slots` (for `paged` a multiple of `block_size`), `allocator` (`paged`, `contiguous`,
-  `reserve`), `block_size`, `chunk` (a contiguous region is a multiple of it), `watermark` (share of the blocks),
+  `reserve`), `block_size`, `chunk` (a contiguous region is a multiple of it), `watermark` (share of blocks),
   `reserve_full_isl`, `reference_need_slots` (the need that tells small holes when nothing waits);
-- the engine: `max_num_seqs`, `max_num_batched_tokens` (at least `max_num_seqs`; at least `max_model_len` where
-  `chunked_prefill` is off), `max_model_len`, `long_prefill_token_threshold` (0: off), `chunked_prefill`;
+- the engine: `max_num_seqs`, `max_num_batched_tokens` (at least `max_num_seqs`; with `chunked_prefill` off
+  at least `max_model_len`), `max_model_len`, `long_prefill_token_threshold` (0: off), `chunked_prefill`;
 - `horizon_ps` (None: to the end) and `step_time`, the coefficients of `linear_step_ps`.
 
 Keys that an allocator has no use for are there all the same.
@@ -43,6 +43,11 @@ def linear_step_ps(step_time: dict[str, int]) -> Callable[[int, int, list[tuple[
     return step_ps
 
 
+def one_in(times: int, strategy: st.SearchStrategy[int]) -> st.SearchStrategy[int | None]:
+    """A value once in `times`, else None."""
+    return st.integers(1, times).flatmap(lambda number: strategy if number == times else st.none())
+
+
 @st.composite
 def step_times(draw: st.DrawFn, grid: int) -> dict[str, int]:
     """Coefficients that are all multiples of `grid` picoseconds; often only the base: equal steps."""
@@ -56,35 +61,29 @@ def step_times(draw: st.DrawFn, grid: int) -> dict[str, int]:
 
 
 @st.composite
-def request_lists(draw: st.DrawFn, unit_ps: int, max_size: int = 14) -> list[Request]:
+def request_lists(draw: st.DrawFn, grid: int, aligned: bool, max_size: int = 14) -> list[Request]:
     """1-14 requests whose arrivals often coincide; some are impatient, some are cut short by their client.
 
-    All times are multiples of `unit_ps`; give 1 picosecond for times that fall between the ends of steps.
+    `aligned` times are multiples of `grid` picoseconds and meet the ends of steps, the others fall between.
     """
     count = draw(st.integers(1, max_size))
-    span = draw(st.sampled_from([0, 3, 10, 40]))  # gaps in units: a burst, a crowd, a stream, a trickle
-    gaps = draw(
-        st.lists(st.integers(0, span * 1_000 if unit_ps == 1 else span), min_size=count, max_size=count)
-    )
-    lengths = st.one_of(st.integers(1, 8), st.integers(1, 60))
+    span = draw(st.sampled_from([0, 2, 8, 40]))  # gaps in grid units: a burst, a crowd, a stream, a trickle
+    times = st.integers(0, span).map(grid.__mul__) if aligned else st.integers(0, span * grid)
+    waits = st.integers(0, 80).map(grid.__mul__) if aligned else st.integers(0, 80 * grid)
+    gaps = draw(st.lists(times, min_size=count, max_size=count))
+    prompts = st.one_of(st.integers(1, 8), st.integers(1, 60))
     outputs = st.one_of(st.integers(1, 4), st.integers(1, 40))
-    limits = st.one_of(st.none(), st.none(), st.integers(1, 40))
-    patience = st.one_of(st.none(), st.none(), st.none(), st.integers(0, 60))
-    requests, arrival = [], 0
-    for number, gap in enumerate(gaps):
-        arrival += gap * unit_ps
-        waits = draw(patience)
-        requests.append(
-            Request(
-                id=number,
-                arrival_ps=arrival,
-                prompt_tokens=draw(lengths),
-                output_tokens=draw(outputs),
-                max_tokens=draw(limits),
-                patience_ps=None if waits is None else waits * (997 if unit_ps == 1 else unit_ps),
-            )
+    return [
+        Request(
+            id=number,
+            arrival_ps=sum(gaps[: number + 1]),
+            prompt_tokens=draw(prompts),
+            output_tokens=draw(outputs),
+            max_tokens=draw(one_in(3, st.integers(1, 40))),
+            patience_ps=draw(one_in(5, waits)),
         )
-    return requests
+        for number in range(count)
+    ]
 
 
 @st.composite
@@ -92,14 +91,12 @@ def pool_sizes(draw: st.DrawFn, requests: list[Request], whole: int, unit: int) 
     """From four times all demand down to less than one prompt; `whole` is the most a request asks for."""
     prompt = max(request.prompt_tokens for request in requests)
     total = sum(request.prompt_tokens + request.output_tokens for request in requests)
-    slots = draw(
-        st.one_of(
-            st.integers(whole // 2 + 1, 2 * whole),  # one or two at a time: preemption and abortion
-            st.integers(whole, 4 * whole),
-            st.integers(total, 4 * total),  # no pressure
-            st.integers(1, prompt),  # some prompt never fits
-        )
-    )
+    tight = st.integers(whole, 2 * whole)  # one or two large ones at a time: preemption
+    snug = st.integers(whole, 5 * whole)  # a few: fragmentation
+    roomy = st.integers(max(total, whole), 4 * max(total, whole))  # no pressure
+    outgrown = st.integers(whole // 2 + 1, whole)  # some cannot end, some do not even fit
+    small = st.integers(1, prompt)  # some prompt never fits
+    slots: int = draw(draw(st.sampled_from([tight, tight, snug, snug, roomy, outgrown, small])))
     return -(-slots // unit) * unit
 
 
@@ -108,17 +105,17 @@ def scenarios(draw: st.DrawFn, allocators: tuple[str, ...] = ALLOCATORS) -> dict
     """One case (see the top of this file); where all its times are multiples of 1000, moments coincide."""
     allocator = draw(st.sampled_from(allocators))
     grid = draw(st.sampled_from([1, 1_000, 1_000]))
-    aligned = draw(st.booleans())
-    requests = draw(request_lists(unit_ps=grid if aligned else 1))
+    requests = draw(request_lists(grid, aligned=draw(st.booleans())))
     longest = max(request.prompt_tokens + request.output_tokens for request in requests)
-    limit = draw(st.one_of(st.just(128), st.integers(longest, longest + 20), st.integers(2, longest)))
+    limits = [st.just(128), st.integers(longest, longest + 20), st.integers(longest // 2 + 1, longest)]
+    limit = draw(st.one_of(limits))
     block = draw(st.sampled_from([1, 2, 3, 4, 8, 16]))
-    chunk = draw(st.sampled_from([1, 2, 5, 8, 16, 32]))
+    chunk = draw(st.sampled_from([1, 2, 3, 5, 8, 16, 32]))
     whole = limit if allocator == "reserve" else longest
     seqs = draw(st.one_of(st.integers(1, 4), st.integers(3, 16)))
     chunked = draw(st.sampled_from([True, True, True, False]))
     least = seqs if chunked else max(seqs, limit)
-    horizon = draw(st.one_of(st.none(), st.none(), st.none(), st.integers(0, 300)))
+    ends = st.integers(0, requests[-1].arrival_ps // grid + 200).map(grid.__mul__)
     return {
         "requests": requests,
         "allocator": allocator,
@@ -129,12 +126,10 @@ def scenarios(draw: st.DrawFn, allocators: tuple[str, ...] = ALLOCATORS) -> dict
         "reserve_full_isl": draw(st.booleans()),
         "reference_need_slots": draw(st.integers(1, 64)),
         "max_num_seqs": seqs,
-        "max_num_batched_tokens": draw(
-            st.one_of(st.integers(least, least + 8), st.integers(least, least + 128))
-        ),
+        "max_num_batched_tokens": least + draw(st.one_of(st.integers(0, 8), st.integers(0, 128))),
         "max_model_len": limit,
         "long_prefill_token_threshold": draw(st.sampled_from([0, 0, 1, 3, 7, 16])),
         "chunked_prefill": chunked,
-        "horizon_ps": None if horizon is None else horizon * grid,
+        "horizon_ps": draw(one_in(5, ends)),
         "step_time": draw(step_times(grid)),
     }

@@ -1,6 +1,5 @@
 """One YAML file: what is read as what, and each way in which a file cannot be a scenario."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -115,10 +114,11 @@ def test_an_override_is_a_piece_of_yaml(text: str, value: object) -> None:
     assert parse_value(text) == value
 
 
-@pytest.mark.parametrize("parse", [parse_value, lambda text: parse_document("f", text)])
-def test_broken_yaml_never_escapes_as_another_error(parse: Callable[[str], object]) -> None:
-    for text in ["{", "[}", "a: b: c", "@", "%", "? ?", "'", '"', "&", "*", "!!int x: [", "|", "> \n\x00"]:
-        try:
+@pytest.mark.parametrize(
+    "text", ["{", "[}", "a: b: c", "@", "%", "'", '"', "&", "*", "!!int x: [", "> \n\x00"]
+)
+def test_broken_yaml_is_refused_in_one_line(text: str) -> None:
+    for parse in (parse_value, lambda text: parse_document("f", text)):
+        with pytest.raises(InputError) as error:
             parse(text)
-        except InputError as error:
-            assert "\n" not in str(error)  # noqa: PT017 (most of these texts raise, none with more than a line)
+        assert len(str(error.value).splitlines()) == 1

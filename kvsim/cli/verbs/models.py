@@ -52,18 +52,12 @@ def execute(args: argparse.Namespace) -> int:
                 one.name,
                 one.attention,
                 str(one.layers),
-                "-" if one.kv_heads is None else str(one.kv_heads),
                 f"{footprint.kv_bytes_per_token / BYTES_PER_KIB:,.1f}",
                 "-" if weight_bytes is None else f"{weight_bytes / BYTES_PER_GIB:,.1f}",
                 f"{one.max_context:,}",
             ]
         )
-    columns: list[tuple[str, Justify]] = [
-        ("model", "left"),
-        ("attention", "left"),
-        ("layers", "right"),
-        ("KV\nheads", "right"),
-    ]
+    columns: list[tuple[str, Justify]] = [("model", "left"), ("attention", "left"), ("layers", "right")]
     columns += [("KV KiB\n/token", "right"), ("weights\nGiB", "right"), ("context", "right")]
     print_rows(args, columns, rows)
     return 0

@@ -30,7 +30,7 @@ def execute(args: argparse.Namespace) -> int:
     """Replay; print, write or compare."""
     from pathlib import Path
 
-    from kvsim.engine import replay
+    from kvsim.engine.replay import compare_records
     from kvsim.metrics.result import write_whole
     from kvsim.reporting.run_folder import check_writable
 
@@ -38,23 +38,32 @@ def execute(args: argparse.Namespace) -> int:
         check_writable(Path(args.out).parent)
     case = _case(args.case)
     recorded = None if args.against is None else list(_records(args.against))
-    if recorded is None and args.out is None:
-        for record in replay.replay(case):
-            print(_line(record), end="")
-        return 0
-    ours = list(replay.replay(case))
+    ours = _replayed(args.case, case)
     if args.out is not None:
-        write_whole(Path(args.out), "".join(_line(record) for record in ours).encode())
+        lines = list(ours)
+        write_whole(Path(args.out), "".join(_line(record) for record in lines).encode())
+        ours = iter(lines)
     if recorded is None:
+        if args.out is None:
+            for record in ours:
+                print(_line(record), end="")
         return 0
-    difference = replay.compare_records(ours, recorded)
-    if difference is None:
-        print(f"equal: {sum('summary' not in record for record in recorded)} steps and the summary")
-        return 0
-    print(f"differs at step {difference.step}, field {difference.field}")
-    print(f"kvsim:    {_line(difference.ours)}", end="")
-    print(f"recorded: {_line(difference.recorded)}", end="")
-    return 1
+    compared, difference = compare_records(ours, iter(recorded))
+    if difference is not None:
+        print(f"differs at {difference}")
+        return 1
+    print(f"equal: {compared - sum('summary' in record for record in recorded)} steps and the summary")
+    return 0
+
+
+def _replayed(path: str, case: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    from kvsim.engine.replay import replay
+    from kvsim.errors import InputError
+
+    try:
+        yield from replay(case)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def _case(path: str) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def _nearest(key: str, part: type[Part] | None) -> str:
     beside = list(part.model_fields) if part else []
     if part is Settings:
         beside += ["extends", "variants"]
-    everywhere = _all_keys(Settings, "")
+    everywhere = all_keys(Settings, "")
     if key in everywhere:
         named = f"{_names(part)[0]} " if part and _names(part) else ""
         return f"{named}{key.rpartition('.')[0]} takes {', '.join(beside)}"
@@ -128,10 +128,11 @@ def _nearest(key: str, part: type[Part] | None) -> str:
     return f"known here: {', '.join(beside)}"
 
 
-def _all_keys(part: type[Part], prefix: str) -> list[str]:
+def all_keys(part: type[Part], prefix: str) -> list[str]:
+    """Return every dotted key that a mapping and those within it may hold."""
     keys = []
     for word in part.model_fields:
         keys.append(prefix + word)
         for inner in part.inner(word):
-            keys.extend(_all_keys(inner, f"{prefix}{word}."))
+            keys.extend(all_keys(inner, f"{prefix}{word}."))
     return keys

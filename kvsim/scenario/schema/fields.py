@@ -115,7 +115,7 @@ class Part(BaseModel):
                 and isinstance(line.target, ast.Name)
                 and isinstance(below, ast.Expr)
             ):
-                found[line.target.id] = inspect.cleandoc(ast.literal_eval(below.value))
+                found[line.target.id] = " ".join(ast.literal_eval(below.value).split())
         return found
 
 
