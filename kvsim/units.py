@@ -104,14 +104,10 @@ def parse_share(value: object) -> float:
     percent = text.endswith("%")
     match = _NUMBER_AND_UNIT.fullmatch(text.removesuffix("%"))
     if isinstance(value, bool) or match is None or match[2]:
-        raise ValueError(
-            f"{text!r} is not a share; write a number from 0 to 1 or a percentage, such as 0.9 or 90%"
-        )
+        raise ValueError(f"{text!r} is not a share; write a number from 0 to 1 or a percentage, such as 0.9 or 90%")
     share = float(match[1]) / (100 if percent else 1)
     if not 0 <= share <= 1:
-        raise ValueError(
-            f"{text} is not a share; it must lie between 0 and 1 (0% and 100%), such as 0.9 or 90%"
-        )
+        raise ValueError(f"{text} is not a share; it must lie between 0 and 1 (0% and 100%), such as 0.9 or 90%")
     return share
 
 

@@ -35,7 +35,9 @@ class Overheads:
         return self.activation_bytes + self.non_torch_bytes + self.cuda_graphs_bytes
 
 
-def pool_from_card(footprint: Footprint, gpu: Gpu, *, utilization: float, overheads: Overheads, block_size: int) -> Pool:
+def pool_from_card(
+    footprint: Footprint, gpu: Gpu, *, utilization: float, overheads: Overheads, block_size: int
+) -> Pool:
     """The pool that a card leaves, rounded down to whole blocks.
 
     `utilization` is the share of the card's memory that the engine may use (above 0, at most 1).

@@ -62,6 +62,4 @@ def profile(name: str) -> Profile:
 def profiles() -> tuple[Profile, ...]:
     """Return every profile, in the order of the data file."""
     entries = json.loads((DATA / "engines.json").read_bytes())["profiles"]
-    return tuple(
-        Profile(**{**entry, "known_deviations": tuple(entry["known_deviations"])}) for entry in entries
-    )
+    return tuple(Profile(**{**entry, "known_deviations": tuple(entry["known_deviations"])}) for entry in entries)

@@ -99,9 +99,7 @@ class Footprint:
         """
         n = positive("tokens", tokens)
         in_window = min(n, self.model.window_tokens) if self.model.window_tokens else 0
-        return (
-            self.state_bytes + n * self.full_kv_bytes_per_token + in_window * self.window_kv_bytes_per_token
-        )
+        return self.state_bytes + n * self.full_kv_bytes_per_token + in_window * self.window_kv_bytes_per_token
 
     def batch(self, prompts: Iterable[SupportsIndex], outputs: Iterable[SupportsIndex]) -> BatchBytes:
         """KV bytes of a ragged batch on this rank: the sum over requests of prompt + output, no padding.
@@ -112,9 +110,7 @@ class Footprint:
         prompt_tokens = [positive("prompts", n) for n in prompts]
         output_tokens = [positive("outputs", n) for n in outputs]
         if len(prompt_tokens) != len(output_tokens):
-            raise ValueError(
-                f"outputs: {len(output_tokens)} given for {len(prompt_tokens)} prompts; one each"
-            )
+            raise ValueError(f"outputs: {len(output_tokens)} given for {len(prompt_tokens)} prompts; one each")
         prefill = sum(map(self.sequence_bytes, prompt_tokens))
         total = sum(self.sequence_bytes(p + o) for p, o in zip(prompt_tokens, output_tokens, strict=True))
         return BatchBytes(prefill, total - prefill, total)

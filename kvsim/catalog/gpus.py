@@ -51,9 +51,7 @@ class Gpu:
         """
         dtype_bits(dtype)
         if dtype == "fp32":
-            raise ValueError(
-                f"dtype: no fp32 rate is known for {self.name}; use bf16, fp16, fp8, int8 or int4"
-            )
+            raise ValueError(f"dtype: no fp32 rate is known for {self.name}; use bf16, fp16, fp8, int8 or int4")
         if dtype == "fp8" and self.fp8_flops_per_s is not None:
             return self.fp8_flops_per_s
         return self.bf16_flops_per_s

@@ -101,15 +101,11 @@ class Model:
         if self.moe_layers:
             _need_positive("moe_intermediate", self.moe_intermediate)
             if not 0 < self.experts_active <= self.experts:
-                raise ValueError(
-                    f"experts_active: {self.experts_active} of {self.experts} experts is impossible"
-                )
+                raise ValueError(f"experts_active: {self.experts_active} of {self.experts} experts is impossible")
         if not 0 <= self.moe_layers <= self.layers:
             raise ValueError(f"moe_layers: {self.moe_layers} of {self.layers} layers is impossible")
         if self.parameters_from not in ("architecture", "published"):
-            raise ValueError(
-                f"parameters_from: {self.parameters_from!r}; must be 'architecture' or 'published'"
-            )
+            raise ValueError(f"parameters_from: {self.parameters_from!r}; must be 'architecture' or 'published'")
 
     def _check_owners(self, kind: str, layers: int) -> None:
         owners = getattr(self, f"kv_caching_{kind}_layers")

@@ -40,9 +40,7 @@ def dtype_bits(dtype: str, argument: str = "dtype") -> int:
     try:
         return DTYPE_BITS[dtype]
     except (KeyError, TypeError):
-        raise ValueError(
-            f"{argument}: unknown type {dtype!r}; must be one of {', '.join(DTYPE_BITS)}"
-        ) from None
+        raise ValueError(f"{argument}: unknown type {dtype!r}; must be one of {', '.join(DTYPE_BITS)}") from None
 
 
 def weight_bytes(parameters: int, dtype: str = "bf16") -> int:
@@ -106,9 +104,7 @@ def _attention(model: "Model") -> int:
     )
 
 
-def _grouped_attention(
-    model: "Model", kv_heads: int | None, k_dim: int | None, v_dim: int | None
-) -> tuple[int, int]:
+def _grouped_attention(model: "Model", kv_heads: int | None, k_dim: int | None, v_dim: int | None) -> tuple[int, int]:
     """One layer's query and output projections, and key and value projections if it owns a cache."""
     per_head = model.hidden * ((k_dim or 0) + (v_dim or 0))
     return model.heads * per_head, (kv_heads or 0) * per_head

@@ -21,15 +21,11 @@ def add_simulation_options(parser: argparse.ArgumentParser) -> None:
         type=_override,
         help="set one key of the scenario, e.g. workload.rate=12/s; may be repeated",
     )
-    parser.add_argument(
-        "--seed", metavar="N", type=_seed, help="seed of the random streams; beats the file's"
-    )
+    parser.add_argument("--seed", metavar="N", type=_seed, help="seed of the random streams; beats the file's")
     parser.add_argument(
         "--stepwise", action="store_true", help="take every step instead of leaping: same result, slower"
     )
-    parser.add_argument(
-        "--check", action="store_true", help="check every invariant after every event: slower"
-    )
+    parser.add_argument("--check", action="store_true", help="check every invariant after every event: slower")
 
 
 def _override(text: str) -> str:

@@ -38,9 +38,7 @@ def print_results(args: argparse.Namespace, results: Sequence[Result]) -> None:
         out.print()
         out.print(_results_table(groups, [result.name for result in results], first, last))
     out.print()
-    notes = _shared(
-        [[f"{family}: {source}" for family, source in r.provenance.items()] for r in results], results
-    )
+    notes = _shared([[f"{family}: {source}" for family, source in r.provenance.items()] for r in results], results)
     gaps = _shared([r.not_modelled for r in results], results)
     if gaps:
         notes += ["not modelled:", *(f"- {gap}" for gap in gaps)]
@@ -49,9 +47,7 @@ def print_results(args: argparse.Namespace, results: Sequence[Result]) -> None:
             out.print(line, style="dim", markup=False)
 
 
-def print_rows(
-    args: argparse.Namespace, columns: Sequence[tuple[str, Justify]], rows: Sequence[Sequence[str]]
-) -> None:
+def print_rows(args: argparse.Namespace, columns: Sequence[tuple[str, Justify]], rows: Sequence[Sequence[str]]) -> None:
     """Print a plain table; each column is a heading and `left` or `right`."""
     out = console(args)
     table = _table()
@@ -115,9 +111,7 @@ def _shared(lines: Sequence[Sequence[str]], results: Sequence[Result]) -> list[s
     for result, own in zip(results, lines, strict=True):
         for line in own:
             said.setdefault(line, []).append(result.name)
-    return [
-        line if len(names) == len(results) else f"{line} ({', '.join(names)})" for line, names in said.items()
-    ]
+    return [line if len(names) == len(results) else f"{line} ({', '.join(names)})" for line, names in said.items()]
 
 
 def _header(name: str) -> str:

@@ -16,7 +16,7 @@ class Auditor:
 
     def audit(self, replica: "Replica") -> None:
         """Raise CheckError at the first thing that does not add up. O(requests in the system)."""
-        now = replica.env.now
+        now = replica.clock.now_ps
         if now < self._last_ps:
             raise CheckError(f"the clock steps back from {self._last_ps} ps to {now} ps")
         self._last_ps = now

@@ -1,4 +1,4 @@
-"""The one kind of event the engine adds to SimPy: the end of a step.
+"""The clock: SimPy's environment in integer picoseconds, and the one kind of event that the engine adds to it.
 
 At one instant everything else comes first (arrivals, cancellations), then the end of a step and the plan of the next,
 then the horizon. The order of events at the same time must not depend on when they were scheduled, because a leap
@@ -9,19 +9,31 @@ from collections.abc import Callable
 
 from simpy import Environment, Event
 
+ARRIVAL = 1
+"""SimPy's NORMAL priority: what comes from outside."""
 STEP_END = 2
-"""Priority below SimPy's NORMAL (1)."""
 HORIZON = 3
+
+
+class Clock(Environment):
+    """A SimPy environment whose time is an integer number of picoseconds."""
+
+    def __init__(self) -> None:
+        super().__init__(initial_time=0)
+
+    @property
+    def now_ps(self) -> int:
+        """The current time."""
+        # SimPy types time as float; integers go through it unchanged.
+        return self._now  # type: ignore[return-value]
 
 
 class At(Event):
     """An event that happens after `delay_ps` with the given priority and then calls `then` with itself."""
 
-    def __init__(self, env: Environment, delay_ps: int, priority: int, then: Callable[[Event], None]) -> None:
-        super().__init__(env)
+    def __init__(self, clock: Clock, delay_ps: int, priority: int, then: Callable[[Event], None]) -> None:
+        super().__init__(clock)
         self._ok = True
         self._value = None
-        assert self.callbacks is not None
-        self.callbacks.append(then)
-        # SimPy types delays and times as float; integers pass through unchanged.
-        env.schedule(self, priority, delay_ps)  # type: ignore[arg-type]
+        self.callbacks = [then]
+        clock.schedule(self, priority, delay_ps)  # type: ignore[arg-type]

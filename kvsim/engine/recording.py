@@ -1,5 +1,7 @@
 """Everything that is written down about a run, in one place, so that the replica itself stays about time."""
 
+from collections.abc import Mapping
+
 from kvsim.metrics.histogram import DurationHistogram
 from kvsim.metrics.memory import Batch, Levels, MemoryRecorder, Ramp
 from kvsim.metrics.requests import Journey, RequestLog
@@ -47,7 +49,7 @@ class Recording:
         if victim.decoding:
             journey.last_token_ps = now_ps
         self.requests.preempted(journey, victim.lost_tokens)
-        self.memory.gives_back(journey.sequence)
+        self.memory.never_written.gives_back(journey.sequence)
 
     def sampled(self, now_ps: int, journey: Journey) -> None:
         """A prompt, or what had to be computed again, is done, and a token is out."""
@@ -58,7 +60,7 @@ class Recording:
 
     def ended(self, now_ps: int, journey: Journey, end: str, generated: int) -> None:
         """A request that was in the system has ended."""
-        self.memory.gives_back(journey.sequence)
+        self.memory.never_written.gives_back(journey.sequence)
         self.occupancy.leave(now_ps)
         self.requests.end(now_ps, journey, end, generated)
 
@@ -73,7 +75,7 @@ class Recording:
         external: int,
         batch: Batch,
         plan: StepPlan,
-        live: dict[int, Journey],
+        live: Mapping[int, Journey],
     ) -> None:
         """A planned step is over, and nothing is written yet."""
         duration = now_ps - start_ps
@@ -99,9 +101,7 @@ class Recording:
             first = ramp.first_ps + ramp.rise_ps * skipped
             self.gaps.add_ramp(first, ramp.rise_ps, steps - skipped, batch.decode_tokens)
 
-    def stopped(
-        self, start_ps: int, now_ps: int, clock: int, use: PoolUse, external: int, batch: Batch
-    ) -> None:
+    def stopped(self, start_ps: int, now_ps: int, clock: int, use: PoolUse, external: int, batch: Batch) -> None:
         """The horizon cuts a step."""
         self.memory.stop(start_ps, now_ps, clock, use, external, batch)
 

@@ -59,7 +59,10 @@ def compare_records(ours: Iterator[Record], recorded: Iterator[Record]) -> tuple
     for ours_line, recorded_line in zip_longest(ours, recorded):
         if ours_line is None or recorded_line is None:
             who = "the recording goes on" if ours_line is None else "the recording has ended"
-            return count, f"after record {count}: {who}, the replay differs\n  ours:     {ours_line}\n  recorded: {recorded_line}"
+            return (
+                count,
+                f"after record {count}: {who}, the replay differs\n  ours:     {ours_line}\n  recorded: {recorded_line}",
+            )
         keys = [key for key in {**recorded_line, **ours_line} if key not in IGNORED]
         for key in keys:
             if ours_line.get(key, _MISSING) != recorded_line.get(key, _MISSING):
@@ -73,7 +76,11 @@ def compare_records(ours: Iterator[Record], recorded: Iterator[Record]) -> tuple
 
 
 def _settings(case: Record) -> Record:
-    if not isinstance(case, dict) or not isinstance(case.get("config"), dict) or not isinstance(case.get("requests"), list):
+    if (
+        not isinstance(case, dict)
+        or not isinstance(case.get("config"), dict)
+        or not isinstance(case.get("requests"), list)
+    ):
         raise InputError("not a recorded case: it needs a `config` object and a `requests` list")
     config = case["config"]
     if "page_size" in config or "max_total_num_tokens" in config or "mode" in config:
@@ -89,7 +96,9 @@ def _settings(case: Record) -> Record:
             raise InputError(f"config.{key} is {config[key]!r}; so far only {only!r} can be replayed")
     settings = {**_DEFAULTS, **config}
     if settings["enable_prefix_caching"]:
-        raise InputError("config.enable_prefix_caching is true; so far only cases with prefix caching off can be replayed")
+        raise InputError(
+            "config.enable_prefix_caching is true; so far only cases with prefix caching off can be replayed"
+        )
     return settings
 
 

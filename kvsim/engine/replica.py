@@ -9,44 +9,44 @@ reaches the same state, times and records, bit for bit.
 from collections.abc import Callable
 from heapq import heappop, heappush
 
-from simpy import Environment, Event
+from simpy import Event
 
 from kvsim.engine.check import Auditor
-from kvsim.engine.clock import STEP_END, At
+from kvsim.engine.clock import ARRIVAL, STEP_END, At, Clock
+from kvsim.engine.flight import Flight, LeapInFlight, StepInFlight
+from kvsim.engine.progress import ProgressWatch
 from kvsim.engine.recording import Recording
 from kvsim.errors import CheckError, RunError
-from kvsim.memory.interface import Leap
 from kvsim.metrics.memory import Batch, Ramp
 from kvsim.metrics.requests import Journey, allowed_output
 from kvsim.request import Request, Sequence
 from kvsim.scheduling.interface import Scheduler
-from kvsim.step import PoolUse, Short, StepPlan
+from kvsim.step import Short, StepPlan
 from kvsim.timing.interface import StepTiming
 
 
 class Replica:
     """Serves requests on one pool.
 
-    `reference_need` is the room in slots by which holes are judged while nothing waits. `progress_steps` is how many
-    steps may pass without a token before the run is stopped with a diagnosis. `horizon_ps` starts no step any more.
+    `reference_need` is the room in slots by which holes are judged while nothing waits. From `horizon_ps` on no step
+    starts any more. `auditor` counts everything again after each step; `on_end` is called when a request has ended.
     """
 
     def __init__(
         self,
-        env: Environment,
+        clock: Clock,
         scheduler: Scheduler,
         timing: StepTiming,
         recording: Recording,
         *,
         max_model_len: int,
         reference_need: int,
-        progress_steps: int,
         leaps: bool = True,
         horizon_ps: int | None = None,
         auditor: Auditor | None = None,
         on_end: Callable[[], None] | None = None,
     ) -> None:
-        self.env = env
+        self.clock = clock
         self.scheduler = scheduler
         self.allocator = scheduler.allocator
         self.timing = timing
@@ -56,32 +56,24 @@ class Replica:
         self.end_ps = 0
         """When the last thing happened."""
         self._reference_need = reference_need
-        self._progress_steps = progress_steps
         self._leaps = leaps
         self._horizon_ps = horizon_ps
         self._auditor = auditor
         self._on_end = on_end
-        self._idle = True
-        self._event: Event | None = None
-        self._start_ps = 0
-        self._plan: StepPlan | None = None
-        self._leap: Leap | None = None
-        self._leap_steps = 0
-        self._ramp = Ramp(0, 0)
-        self._external = 0
-        self._batch = Batch(0, 0, 0, 0, 0, 0)
+        self._progress = ProgressWatch(scheduler, scheduler.silent_steps(max_model_len))
+        self._flight: Flight | None = None
+        self._next: Event | None = None
+        """The event at which the flight ends, or an idle replica wakes; any other has been overtaken."""
         self._finishes: list[tuple[int, int, Sequence]] = []
         """Heap of (decode clock, admission, sequence): who has emitted its last token when the clock gets there."""
         self._leaving: list[Journey] = []
         """Running requests whose client has gone; they leave at the end of the step."""
-        self._silent_steps = 0
 
     # What comes from outside.
 
     def submit(self, request: Request) -> None:
         """A request arrives now."""
-        now = self.env.now
-        recording, allocator = self.recording, self.allocator
+        now, recording, allocator = self.clock.now_ps, self.recording, self.allocator
         allowed, limit = allowed_output(request, self.max_model_len)
         sequence = Sequence(
             request.id,
@@ -95,7 +87,7 @@ class Replica:
         self.end_ps = now
         need = allocator.capacity(request.prompt_tokens)
         if request.prompt_tokens >= self.max_model_len or need > allocator.pool_slots:
-            use = self._use()
+            use = self._flight.use(now) if self._flight else allocator.usage()
             recording.rejected(now, journey, Short("never", need, use.free, use.largest_hole))
             self._ended()
             return
@@ -103,9 +95,8 @@ class Replica:
         self.live[request.id] = journey
         self.scheduler.submit(sequence)
         if request.patience_ps is not None:
-            At(self.env, request.patience_ps, 1, lambda _: self.cancel(journey))
-        if self._idle:
-            self._idle = False
+            At(self.clock, request.patience_ps, ARRIVAL, lambda _: self.cancel(journey))
+        if self._next is None:
             self._schedule(0)
         elif not self.scheduler.stable_steps(1):
             self._cut()
@@ -114,7 +105,7 @@ class Replica:
         """The client of a request gives up now. One that waits ends at once, one that runs when the step is over."""
         if self.live.get(journey.request.id) is not journey:
             return
-        self.end_ps = self.env.now
+        self.end_ps = self.clock.now_ps
         if journey.sequence.id in self.scheduler.running:
             self._leaving.append(journey)
         else:
@@ -123,51 +114,36 @@ class Replica:
 
     def open_window(self) -> None:
         """The warm-up ends now, perhaps in the middle of a leap."""
-        now = self.env.now
-        over = 0 if self._leap is None else self._ramp.done_by(now - self._start_ps - 1, self._leap_steps)
-        self.recording.open_window(now, over)
+        now = self.clock.now_ps
+        self.recording.open_window(now, self._flight.over_before(now) if self._flight else 0)
 
     def halt(self) -> None:
         """The horizon: what runs and what waits stays unfinished; the step in progress counts up to now."""
-        now = self.env.now
-        if self._plan is not None:
-            self.recording.stopped(
-                self._start_ps, now, self.allocator.decodes.clock, self.allocator.usage(), self._external, self._batch
-            )
-        elif self._leap is not None:
-            done = self._ramp.done_by(now - self._start_ps, self._leap_steps)
-            start = self._start_ps + self._ramp.until(done)
-            if done:
-                self._leap_steps = done
-                self._finish_leap()
-            if start < now:
-                use = self.allocator.leap(1).use_at(0)
-                self.recording.stopped(start, now, self.allocator.decodes.clock, use, self._external, self._batch)
+        now = self.clock.now_ps
+        if self._flight is not None:
+            self._flight.stop(now)
         for journey in list(self.live.values()):
             self._end(journey, "unfinished")
         self.end_ps = now
 
-    def _use(self) -> PoolUse:
-        """Where the slots are now, in the middle of a leap too."""
-        if self._leap is None:
-            return self.allocator.usage()
-        return self._leap.use_at(min(self._ramp.done_by(self.env.now - self._start_ps, self._leap_steps), self._leap_steps - 1))
-
     # Steps and leaps.
 
     def _schedule(self, delay_ps: int) -> None:
-        self._event = At(self.env, delay_ps, STEP_END, self._step_over)
+        self._next = At(self.clock, delay_ps, STEP_END, self._step_over)
+
+    def _cut(self) -> None:
+        """Something happened that the flight does not know of."""
+        now = self.clock.now_ps
+        if self._flight is not None and self._flight.cut(now):
+            self._schedule(self._flight.end_ps - now)
 
     def _step_over(self, event: Event) -> None:
-        if event is not self._event:
+        if event is not self._next:
             return
-        if self._plan is not None:
-            self._finish_step(self._plan)
-            self._plan = None
-        elif self._leap is not None:
-            self._finish_leap()
-            self._leap = None
-        if self._leaving:
+        if self._flight is not None:
+            sampled = self._flight.finish(self.live)
+            self._flight = None
+            self._finish_due(self._sampled(sampled))
             for journey in self._leaving:
                 if journey.request.id in self.live:
                     self._end(journey, "cancelled")
@@ -177,114 +153,130 @@ class Replica:
         self._begin()
 
     def _begin(self) -> None:
-        now = self._start_ps = self.env.now
-        if self._horizon_ps is not None and now >= self._horizon_ps:
-            self._event = None
-            return
-        if self._leaps and self._begin_leap():
-            return
+        now = self.clock.now_ps
+        self._flight = None
+        if self._horizon_ps is None or now < self._horizon_ps:
+            self._flight = (self._leap(now) if self._leaps else None) or self._step(now)
+        if self._flight is None:
+            self._next = None
+        elif self._flight.end_ps <= now:
+            raise CheckError(f"a step from {now} ps to {self._flight.end_ps} ps: the clock must go forward, never back")
+        else:
+            self._schedule(self._flight.end_ps - now)
+
+    def _step(self, now: int) -> Flight | None:
+        """Plan one step; None when there is nothing to do."""
         plan = self._next_plan(now)
         if plan is None:
-            self._idle = True
-            self._event = None
-            return
-        self._plan = plan
-        duration = self.timing.step_ps(plan.decodes, plan.context, plan.chunks, plan.copied_slots)
-        if duration < 1:
-            raise CheckError(f"a step at {now} ps lasts {duration} ps: the clock must not stand still or step back")
+            return None
         prefill, tokens = 0, plan.decodes
         for chunk in plan.chunks:
             prefill += chunk.tokens
             if chunk.written + chunk.tokens == chunk.sequence.tokens:
                 tokens += 1
-        self._take_levels(prefill, plan.decodes, plan.context, tokens)
-        self._watch_progress(tokens)
-        self._schedule(duration)
+        self._progress.step(now, tokens)
+        return StepInFlight(
+            now,
+            self.timing.step_ps(plan.decodes, plan.context, plan.chunks, plan.copied_slots),
+            plan,
+            self.scheduler,
+            self.recording,
+            self._external(),
+            self._batch(prefill, plan.decodes, plan.context, tokens),
+        )
 
-    def _begin_leap(self) -> bool:
-        """Leap if nothing but decoding will happen for a while."""
-        finish = self._next_finish()
+    def _leap(self, now: int) -> Flight | None:
+        """Leap if nothing but decoding will happen for a while, up to the first finish; else None."""
+        decodes, finish = self.allocator.decodes, self._next_finish()
         if finish is None:
-            return False
-        decodes = self.allocator.decodes
+            return None
         limit = self.scheduler.stable_steps(finish - decodes.clock)
         if not limit:
-            return False
+            return None
         leap = self.allocator.leap(limit)
         if leap.steps < 1:
-            return False
-        base, slope = self.timing.decode(decodes.count)
-        context = decodes.written + decodes.count
-        self._leap, self._leap_steps = leap, leap.steps
-        self._ramp = ramp = Ramp(base + slope * context, slope * decodes.count)
-        if ramp.first_ps < 1:
-            raise CheckError(f"a step at {self._start_ps} ps lasts {ramp.first_ps} ps: the clock must go forward")
-        self._take_levels(0, decodes.count, context, decodes.count)
-        self._schedule(ramp.until(leap.steps))
-        return True
-
-    def _take_levels(self, prefill: int, decodes: int, context: int, tokens: int) -> None:
-        """What will be recorded of this step, as it is after the plan."""
-        scheduler, allocator = self.scheduler, self.allocator
-        if allocator.has_holes:
-            head = scheduler.head
-            need = self._reference_need if head is None else allocator.capacity(head.tokens)
-            self._external = allocator.external(need)
-        self._batch = Batch(prefill, decodes, context, scheduler.running_count, scheduler.waiting_count, tokens)
-
-    def _cut(self) -> None:
-        """Something happened that the leap in progress does not know of: end it with the step in progress."""
-        if self._leap is None:
-            return
-        elapsed = self.env.now - self._start_ps
-        steps = self._ramp.done_by(elapsed, self._leap_steps)
-        if self._ramp.until(steps) < elapsed:
-            steps += 1
-        steps = max(steps, 1)
-        if steps < self._leap_steps:
-            self._leap_steps = steps
-            self._schedule(self._ramp.until(steps) - elapsed)
-
-    def _finish_leap(self) -> None:
-        leap, steps, decodes = self._leap, self._leap_steps, self.allocator.decodes
-        assert leap is not None
-        self.recording.leapt(
-            self._start_ps,
-            self._ramp,
-            steps,
-            decodes.clock,
+            return None
+        count, context = decodes.count, decodes.written + decodes.count
+        base, slope = self.timing.decode(count)
+        return LeapInFlight(
+            now,
+            Ramp(base + slope * context, slope * count),
             leap,
-            self._external,
-            self._batch,
+            self.allocator,
+            self.recording,
+            self._external(),
+            self._batch(0, count, context, count),
         )
-        leap.apply(steps)
-        self._finish_due([])
 
-    def _finish_step(self, plan: StepPlan) -> None:
-        now, recording = self.env.now, self.recording
-        decodes = self.allocator.decodes
-        recording.stepped(
-            self._start_ps, now, decodes.clock, self.allocator.usage(), self._external, self._batch, plan, self.live
-        )
-        due = []
-        for sequence in self.scheduler.complete(plan):
+    def _external(self) -> int:
+        """Free slots lost to shape, as they are after the plan."""
+        if not self.allocator.has_holes:
+            return 0
+        head = self.scheduler.head
+        need = self._reference_need if head is None else self.allocator.capacity(head.tokens)
+        return self.allocator.external(need)
+
+    def _batch(self, prefill: int, decodes: int, context: int, tokens: int) -> Batch:
+        scheduler = self.scheduler
+        return Batch(prefill, decodes, context, scheduler.running_count, scheduler.waiting_count, tokens)
+
+    # Plans.
+
+    def _next_plan(self, now: int) -> StepPlan | None:
+        """The next plan that computes something; None when there is nothing to do."""
+        scheduler = self.scheduler
+        # A plan may only abort or preempt; each of these leaves one request fewer to do it to.
+        for _ in range(2 * len(self.live) + 2):
+            if not (scheduler.running_count or scheduler.waiting_count):
+                return None
+            plan = scheduler.plan()
+            self._take_note(now, plan)
+            if not plan.empty:
+                return plan
+        if not (scheduler.running_count or scheduler.waiting_count):
+            return None
+        raise RunError(self._progress.diagnosis(now, "nothing is planned although requests wait or run"))
+
+    def _take_note(self, now: int, plan: StepPlan) -> None:
+        """What happened while the plan was made."""
+        recording, live, allocator = self.recording, self.live, self.allocator
+        for sequence, short, outcome in plan.blocked:
+            recording.blocked(now, live[sequence.id], short, outcome)
+        for victim in plan.preempted:
+            recording.preempted(now, live[victim.sequence.id], victim)
+        for sequence in plan.aborted:
+            self._end(live[sequence.id], "aborted", left=True)
+        for sequence in plan.granted:
+            if sequence.id in live:
+                live[sequence.id].blocked_cause = None
+        for sequence in plan.admitted:
+            recording.admitted(now, live[sequence.id])
+        for chunk in plan.chunks:
+            journey = live[chunk.sequence.id]
+            recording.memory.never_written.owns(
+                chunk.sequence, allocator.owned(chunk.sequence) - journey.written_in_all
+            )
+        recording.copied_slots += plan.copied_slots
+
+    # Ends.
+
+    def _sampled(self, sequences: list[Sequence]) -> list[Sequence]:
+        """These have emitted a token at the end of a prompt; returns those for which it was the last."""
+        now, due, decodes = self.clock.now_ps, [], self.allocator.decodes
+        for sequence in sequences:
             journey = self.live[sequence.id]
-            recording.sampled(now, journey)
-            generated = sequence.tokens - sequence.prompt_tokens
-            if generated == journey.allowed:
+            self.recording.sampled(now, journey)
+            to_come = journey.allowed - (sequence.tokens - sequence.prompt_tokens)
+            if not to_come:
                 due.append(sequence)
                 continue
-            finish = decodes.clock + journey.allowed - generated
-            heappush(self._finishes, (finish, sequence.admission, sequence))
-            self._expect_last_slots(journey)
-        self._finish_due(due)
-
-    def _expect_last_slots(self, journey: Journey) -> None:
-        """Tell the recorder from which step on the sequence owns slots that it will never write."""
-        sequence, end = journey.sequence, journey.written_in_all
-        if self.allocator.owned(sequence) < end:
-            clock = self.allocator.last_growth(end) - sequence.origin
-            self.recording.memory.will_own(sequence, clock, self.allocator.capacity(end) - end)
+            heappush(self._finishes, (decodes.clock + to_come, sequence.admission, sequence))
+            end = journey.written_in_all
+            if self.allocator.owned(sequence) < end:
+                # It will own slots that it never writes from the step on in which it gets its last ones.
+                at = self.allocator.last_growth(end) - sequence.origin
+                self.recording.memory.never_written.will_own(sequence, at, self.allocator.capacity(end) - end)
+        return due
 
     def _next_finish(self) -> int | None:
         heap = self._finishes
@@ -305,69 +297,20 @@ class Replica:
         for sequence in due:
             self._end(self.live[sequence.id], "finished")
 
-    # Plans.
-
-    def _next_plan(self, now: int) -> StepPlan | None:
-        """The next plan that computes something; None when there is nothing to do."""
-        scheduler = self.scheduler
-        for _ in range(len(self.live) + 2):
-            if not (scheduler.running_count or scheduler.waiting_count):
-                return None
-            plan = scheduler.plan()
-            self._take_note(now, plan)
-            if not plan.empty:
-                return plan
-        if not (scheduler.running_count or scheduler.waiting_count):
-            return None
-        raise RunError(self._diagnosis("the scheduler plans nothing although requests wait or run"))
-
-    def _take_note(self, now: int, plan: StepPlan) -> None:
-        """What happened while the plan was made."""
-        recording, live, allocator = self.recording, self.live, self.allocator
-        for sequence, short, outcome in plan.blocked:
-            recording.blocked(now, live[sequence.id], short, outcome)
-        for victim in plan.preempted:
-            recording.preempted(now, live[victim.sequence.id], victim)
-        for sequence in plan.aborted:
-            self._end(live[sequence.id], "aborted", left=True)
-        for sequence in plan.granted:
-            live[sequence.id].blocked_cause = None
-        for sequence in plan.admitted:
-            recording.admitted(now, live[sequence.id])
-        for chunk in plan.chunks:
-            journey = live[chunk.sequence.id]
-            recording.memory.owns(chunk.sequence, allocator.owned(chunk.sequence) - journey.written_in_all)
-        recording.copied_slots += plan.copied_slots
-
     def _end(self, journey: Journey, end: str, *, left: bool = False) -> None:
         """A request ends now; with `left` the scheduler has already let it go."""
-        sequence = journey.sequence
+        sequence, now = journey.sequence, self.clock.now_ps
         if sequence.decoding:
-            generated = sequence.origin + self.allocator.decodes.clock + 1 - sequence.prompt_tokens
+            generated = self.allocator.decodes.written_of(sequence) + 1 - sequence.prompt_tokens
         else:
             generated = sequence.tokens - sequence.prompt_tokens
         if not left:
             self.scheduler.leave(sequence)
         del self.live[sequence.id]
-        self.end_ps = self.env.now
-        self.recording.ended(self.env.now, journey, end, generated)
+        self.end_ps = now
+        self.recording.ended(now, journey, end, generated)
         self._ended()
 
     def _ended(self) -> None:
         if self._on_end is not None:
             self._on_end()
-
-    def _watch_progress(self, tokens: int) -> None:
-        self._silent_steps = 0 if tokens else self._silent_steps + 1
-        if self._silent_steps > self._progress_steps:
-            raise RunError(self._diagnosis(f"no token in {self._silent_steps} steps"))
-
-    def _diagnosis(self, what: str) -> str:
-        scheduler, use = self.scheduler, self.allocator.usage()
-        head = scheduler.head
-        queue = "nothing waits" if head is None else f"request {head.id} with {head.tokens} tokens heads the queue"
-        return (
-            f"the run makes no progress at {self.env.now / 1e12:.6f} s: {what}. {scheduler.running_count} running, "
-            f"{scheduler.waiting_count} waiting, {queue}; {use.free} of {self.allocator.pool_slots} slots free, "
-            f"largest hole {use.largest_hole}. A larger pool or smaller requests would help; if not, this is a bug"
-        )

@@ -1,14 +1,14 @@
 """One run: requests come in, a replica serves them, everything is recorded."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from statistics import median_low
 
-from simpy import Environment, Event
+from simpy import Event
 
 from kvsim.engine.check import Auditor
-from kvsim.engine.clock import HORIZON, At
+from kvsim.engine.clock import ARRIVAL, HORIZON, At, Clock
 from kvsim.engine.recording import Recording
 from kvsim.engine.replica import Replica
 from kvsim.errors import InputError, RunError
@@ -55,46 +55,44 @@ def simulate(
     allocator = scheduler.allocator
     reference_need = allocator.capacity(median_low(request.prompt_tokens for request in first))
     recording = Recording(allocator.pool_slots, window=window)
-    env = Environment(initial_time=0)
+    clock = Clock()
     replica = Replica(
-        env,
+        clock,
         scheduler,
         timing,
         recording,
         max_model_len=max_model_len,
         reference_need=reference_need,
-        progress_steps=scheduler.silent_steps(max_model_len),
         leaps=not stepwise,
         horizon_ps=horizon_ps,
         auditor=Auditor() if check else None,
         on_end=on_end,
     )
-    source = env.process(_arrivals(env, chain(first, stream), replica))
+    clock.process(_arrivals(clock, chain(first, stream), replica))
     if warmup_ps:
-        At(env, warmup_ps, 1, lambda _: replica.open_window())
+        At(clock, warmup_ps, ARRIVAL, lambda _: replica.open_window())
     if horizon_ps is None:
-        env.run()
+        clock.run()
     else:
-        halt = At(env, horizon_ps, HORIZON, lambda _: replica.halt())
-        env.run(until=halt)
+        clock.run(until=At(clock, horizon_ps, HORIZON, lambda _: replica.halt()))
     if replica.live:
-        raise RunError(f"{len(replica.live)} requests are left although nothing more can happen: a lost wake-up (a bug)")
-    last_arrival_ps = source.value if source.processed else recording.requests.last_arrival_ps
+        raise RunError(
+            f"{len(replica.live)} requests are left although nothing more can happen: a lost wake-up (a bug)"
+        )
     recording.memory.finish(replica.end_ps)
-    return RunLog(recording, replica.end_ps, last_arrival_ps)
+    return RunLog(recording, replica.end_ps, recording.requests.last_arrival_ps)
 
 
-def _arrivals(env: Environment, requests: Iterator[Request], replica: Replica) -> Iterator[Event]:
-    """The SimPy process that brings the requests in; it ends with the last arrival."""
+def _arrivals(clock: Clock, requests: Iterator[Request], replica: Replica) -> Generator[Event, None, None]:
+    """The SimPy process that brings the requests in; with the last one the measured window closes."""
     for request in requests:
-        delay = request.arrival_ps - env.now
+        delay = request.arrival_ps - clock.now_ps
         if delay < 0:
             raise InputError(
                 f"request {request.id} arrives at {request.arrival_ps} ps, before the one ahead of it; "
                 f"requests must come in order of arrival"
             )
         if delay:
-            yield env.timeout(delay)
+            yield clock.timeout(delay)
         replica.submit(request)
-    replica.recording.memory.close(env.now)
-    return env.now
+    replica.recording.memory.close(clock.now_ps)

@@ -6,7 +6,8 @@ Room is counted in slots; one slot holds one token's KV.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence as Seq
+from collections.abc import Iterable
+from collections.abc import Sequence as Seq
 
 from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, DecodeSet, Grant, PoolUse, Short

@@ -5,7 +5,8 @@ block table, and for the decoding sequences a histogram of block phases (how man
 modulo the block size). Rules 1, 10-16 of vLLM's manager: a sequence with n written tokens owns ceil(n / block) blocks.
 """
 
-from collections.abc import Iterable, Sequence as Seq
+from collections.abc import Iterable
+from collections.abc import Sequence as Seq
 from functools import lru_cache
 from itertools import accumulate
 from operator import mul

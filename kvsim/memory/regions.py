@@ -1,7 +1,8 @@
 """What `contiguous` and `reserve` share: one region of real addresses per sequence."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence as Seq
+from collections.abc import Iterable
+from collections.abc import Sequence as Seq
 from heapq import heappop, heappush
 
 from kvsim.errors import CheckError

@@ -4,12 +4,14 @@ Everything is exact up to the last division: shares are quotients of integrals, 
 records, and only the inter-token latency comes from a histogram.
 """
 
-from collections.abc import Callable, Iterable, Sequence as Seq
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 from typing import Any
 
 from kvsim.metrics.histogram import DurationHistogram
-from kvsim.metrics.memory import MemoryRecorder
+from kvsim.metrics.memory import SERIES, MemoryRecorder
 from kvsim.metrics.requests import Ended, RequestLog
 from kvsim.metrics.window import Totals
 from kvsim.step import CAUSES, CLASSES, ENDS
@@ -70,6 +72,33 @@ def measured(run: Run) -> tuple[int, int, Totals]:
     return opened_ps, run.end_ps, run.memory.totals
 
 
+def stretches(run: Run) -> list[tuple[int, int]]:
+    """The measured time as (from, to) in picoseconds: one stretch, or those in which the queue was not empty."""
+    opened_ps, closes_ps, _ = measured(run)
+    if run.window != "saturated":
+        return [(opened_ps, closes_ps)]
+    series, width = run.memory.series, len(SERIES)
+    columns = (series[SERIES.index(name) :: width] for name in ("start_ps", "duration_ps", "waiting"))
+    found: list[tuple[int, int]] = []
+    for start_ps, duration_ps, waiting in zip(*columns, strict=True):
+        end_ps = start_ps + duration_ps
+        if not waiting or end_ps <= opened_ps:
+            continue
+        if found and found[-1][1] == start_ps:
+            found[-1] = (found[-1][0], end_ps)
+        else:
+            found.append((max(start_ps, opened_ps), end_ps))
+    return found
+
+
+def _during(stretches_ps: Seq[tuple[int, int]], moment_ps: int, *, opening: bool) -> bool:
+    """The moment lies in a stretch, its end included and, with `opening`, its start as well."""
+    index = bisect_right(stretches_ps, moment_ps, key=lambda stretch: stretch[0]) - 1
+    if index >= 0 and not opening and stretches_ps[index][0] == moment_ps:
+        index -= 1
+    return index >= 0 and moment_ps <= stretches_ps[index][1]
+
+
 def metrics(run: Run) -> dict[str, Any]:
     """The `metrics` object of the JSON contract; a number that does not exist is None."""
     opened_ps, closes_ps, totals = measured(run)
@@ -79,9 +108,11 @@ def metrics(run: Run) -> dict[str, Any]:
     ends = dict.fromkeys(ENDS, 0)
     for record in log.ended:
         ends[record.end] += 1
-    inside = [record for record in log.ended if opened_ps <= record.arrival_ps <= closes_ps]
+    time = stretches(run)
+    inside = [record for record in log.ended if _during(time, record.arrival_ps, opening=True)]
     done = [record for record in inside if record.end == "finished"]
-    ended_inside = sum(1 for r in log.ended if r.end == "finished" and opened_ps <= r.end_ps <= closes_ps)
+    # As with tokens: what comes out at the very moment at which a stretch opens belongs to the step before it.
+    out = [r for r in log.ended if r.end == "finished" and _during(time, r.end_ps, opening=False)]
     blocked = dict.fromkeys(CAUSES, 0)
     for event in log.events:
         blocked[event.cause] += 1
@@ -109,8 +140,8 @@ def metrics(run: Run) -> dict[str, Any]:
         "itl_s": gap_spread(run.gaps),
         "e2e_s": spread(r.end_ps - r.arrival_ps for r in done),
         "output_tokens_per_s": _ratio(totals.tokens * _PS, length_ps),
-        "requests_per_s": _ratio(ended_inside * _PS, length_ps),
-        "goodput_per_s": _ratio(sum(map(run.slo.met, done)) * _PS, length_ps) if run.slo.any else None,
+        "requests_per_s": _ratio(len(out) * _PS, length_ps),
+        "goodput_per_s": _ratio(sum(map(run.slo.met, out)) * _PS, length_ps) if run.slo.any else None,
         "simulated_s": run.end_ps / _PS,
         "steps": run.memory.steps,
         "clipped_outputs": log.clipped,

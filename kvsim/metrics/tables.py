@@ -14,7 +14,7 @@ _WIDTH = len(SERIES)
 
 
 class Tables(Mapping[str, Table]):
-    """"requests", "steps", "memory" and "events" of a run, each built once, on first use.
+    """ "requests", "steps", "memory" and "events" of a run, each built once, on first use.
 
     The columns are those of `result.COLUMNS`; times in seconds, lengths in tokens, None for what does not exist.
     """
@@ -84,12 +84,12 @@ def _steps(run: Run) -> Table:
         "start_s": [start / _PS for start in rows["start_ps"]],
         "duration_s": [duration / _PS for duration in rows["duration_ps"]],
         "steps": counts,
-        "prefill_tokens": rows["prefill_tokens"],
+        # A step that the horizon cut counts for none and computed nothing.
+        "prefill_tokens": [p if k else 0 for p, k in zip(rows["prefill_tokens"], counts, strict=True)],
         "decode_tokens": [d * k for d, k in zip(decodes, counts, strict=True)],
         # Every decoding sequence attends to one token more in each step of a leap.
         "context_tokens": [
-            c * k + d * (k * (k - 1) // 2)
-            for c, d, k in zip(rows["context_tokens"], decodes, counts, strict=True)
+            c * k + d * (k * (k - 1) // 2) for c, d, k in zip(rows["context_tokens"], decodes, counts, strict=True)
         ],
         "running": rows["running"],
         "waiting": rows["waiting"],

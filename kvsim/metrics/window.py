@@ -22,6 +22,14 @@ class Totals:
         self.tokens = 0
         """Output tokens emitted."""
 
+    def tally(self, time_ps: int, running: int, tokens: int) -> None:
+        """Some time with so many requests running and so many tokens emitted."""
+        self.time_ps += time_ps
+        self.running_ps += running * time_ps
+        self.tokens += tokens
+        if running > self.max_running:
+            self.max_running = running
+
     def copy(self) -> "Totals":
         """A frozen state of the sums."""
         twin = Totals()

@@ -54,17 +54,12 @@ def memory_curve(result: Result, points: int = POINTS) -> MemoryCurve:
         edges_s = np.linspace(start_s[0], end_s[-1], points + 1)
         mean_over_s = float(edges_s[1] - edges_s[0])
         time_s = (edges_s[:-1] + edges_s[1:]) / 2
-        lines = {
-            name: _means(edges_s, start_s, end_s, levels[name], last.get(name, levels[name]))
-            for name in levels
-        }
+        lines = {name: _means(edges_s, start_s, end_s, levels[name], last.get(name, levels[name])) for name in levels}
         # The outermost slices reach to the ends of the run.
         time_s[0], time_s[-1] = edges_s[0], edges_s[-1]
     else:
         time_s = np.column_stack((start_s, end_s)).ravel()
-        lines = {
-            name: np.column_stack((levels[name], last.get(name, levels[name]))).ravel() for name in levels
-        }
+        lines = {name: np.column_stack((levels[name], last.get(name, levels[name]))).ravel() for name in levels}
     return MemoryCurve(
         time_s=time_s,
         slots={name: lines[name] for name in CLASSES},

@@ -105,9 +105,7 @@ def _draw_marks(axes: "Axes", result: Result, end_s: float, per_unit_s: float) -
         at = [time / per_unit_s for time in at if time <= end_s]
         if at:
             axes.eventplot([at], lineoffsets=-row, linelengths=0.7, linewidths=0.7, colors=colour)
-        axes.text(
-            -0.015, -row, label, transform=axes.get_yaxis_transform(), ha="right", va="center", fontsize=6.5
-        )
+        axes.text(-0.015, -row, label, transform=axes.get_yaxis_transform(), ha="right", va="center", fontsize=6.5)
     axes.set_ylim(-len(MARKS) + 0.5, 0.5)
     axes.set_yticks([])
     axes.tick_params(labelbottom=False, length=0)

@@ -60,9 +60,7 @@ def write_comparison(
     summary = to_json(comparison_summary(scenario, results)).encode()
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for index, (result, name) in enumerate(
-        zip(results, folder_names([r.name for r in results]), strict=True)
-    ):
+    for index, (result, name) in enumerate(zip(results, folder_names([r.name for r in results]), strict=True)):
         if progress:
             progress(index / len(results), f"writing {result.name}")
         written += write_run(result, folder / name)

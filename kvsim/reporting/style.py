@@ -95,9 +95,7 @@ def provenance_line(result: Result) -> str:
 
 def footer(figure: "Figure", result: Result) -> None:
     """Write the provenance at the foot of a figure."""
-    figure.text(
-        0.012, 0.01, provenance_line(result), fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25
-    )
+    figure.text(0.012, 0.01, provenance_line(result), fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25)
 
 
 def save_figure(figure: "Figure", folder: Path, stem: str) -> list[Path]:

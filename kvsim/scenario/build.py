@@ -125,6 +125,11 @@ def _pool(settings: Settings, rules: Profile, footprint: Footprint) -> Pool:
         return Pool(pool.tokens, f"given in the scenario: {pool.tokens} tokens")
     assert pool.memory is not None
     slots = pool.memory // footprint.kv_bytes_per_token
+    if slots < 1:
+        raise InputError(
+            f"scenario {settings.name}: pool.memory: {pool.memory} B holds no token of {footprint.model.name}, "
+            f"whose KV takes {footprint.kv_bytes_per_token} B each; give more, for example `memory: 12GiB`"
+        )
     return Pool(
         slots,
         f"given in the scenario: {pool.memory} bytes of KV per rank at {footprint.kv_bytes_per_token} bytes a token",
@@ -190,9 +195,7 @@ def _workload(settings: Settings, traffic: Traffic, seed: int) -> Workload:
     return Workload(
         traffic,
         seed=seed,
-        max_tokens={"times_output": max_tokens.times_output}
-        if isinstance(max_tokens, TimesOutput)
-        else max_tokens,
+        max_tokens={"times_output": max_tokens.times_output} if isinstance(max_tokens, TimesOutput) else max_tokens,
         cancel=None if cancel is None else Patience(after_s=cancel.after / 1e12, share=cancel.share),
         priority=workload.priority,
         tenant=workload.tenant,
@@ -220,9 +223,7 @@ def _not_modelled(settings: Settings, rules: Profile, footprint: Footprint) -> l
             f"Sliding windows: the {shape.window_layers} window layers of {shape.name} keep and read the whole sequence."
         )
     if shape.state_layers:
-        said.append(
-            f"Fixed state per request: the {shape.state_layers} state layers of {shape.name} take no memory."
-        )
+        said.append(f"Fixed state per request: the {shape.state_layers} state layers of {shape.name} take no memory.")
     said.append("The workspace of a step: activations are budgeted at start-up, never short at run time.")
     said.append("Sampling, tokenisation, network and the client's side of TTFT.")
     return said

@@ -143,9 +143,7 @@ def _engine(data: Plain, origins: Origins) -> Iterator[Mistake]:
 
 
 def _timing(timing: Any) -> Iterator[Mistake]:
-    parameters = (
-        {key: value for key, value in timing.items() if key != "name"} if isinstance(timing, dict) else {}
-    )
+    parameters = {key: value for key, value in timing.items() if key != "name"} if isinstance(timing, dict) else {}
     if not parameters:
         return
     from kvsim.timing.roofline import roofline_parameters
@@ -194,16 +192,12 @@ def _workload(workload: Plain, has_horizon: bool, origins: Origins) -> Iterator[
             )
         for key, default in (("format", None), ("on_bad_row", "error"), ("sort", False)):
             if workload.get(key, default) != default:
-                yield Mistake(
-                    f"workload.{key}", workload[key], "is about a trace", "remove it, or give workload.trace"
-                )
+                yield Mistake(f"workload.{key}", workload[key], "is about a trace", "remove it, or give workload.trace")
     arrivals = workload.get("arrivals")
     if isinstance(arrivals, dict):
         process = arrivals.get("process", "poisson")
         if process == "gamma" and "cv" not in arrivals:
-            yield Mistake(
-                "workload.arrivals.cv", MISSING, "is missing", "gamma arrivals need cv, for example cv: 2"
-            )
+            yield Mistake("workload.arrivals.cv", MISSING, "is missing", "gamma arrivals need cv, for example cv: 2")
         elif process in ("poisson", "constant") and "cv" in arrivals:
             yield Mistake(
                 "workload.arrivals.cv",
@@ -253,9 +247,7 @@ def _lengths(lengths: Plain, key: str) -> Iterator[Mistake]:
     for group in needed:
         given = [word for word in group if word in lengths]
         if not given:
-            yield Mistake(
-                f"{key}.{group[0]}", MISSING, "is missing", f"{name} lengths need {alternatives(group)}"
-            )
+            yield Mistake(f"{key}.{group[0]}", MISSING, "is missing", f"{name} lengths need {alternatives(group)}")
         for word in given[1:]:
             yield Mistake(
                 f"{key}.{word}",

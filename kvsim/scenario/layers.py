@@ -51,15 +51,11 @@ def read_overrides(overrides: Sequence[str]) -> tuple[Layer, list[Mistake]]:
         key, equals, value = text.partition("=")
         key = key.strip()
         if not equals or not key or not all(key.split(".")):
-            wrong = Mistake(
-                "", text, "is no override", "write KEY=VALUE, for example workload.rate=12/s", "--set"
-            )
+            wrong = Mistake("", text, "is no override", "write KEY=VALUE, for example workload.rate=12/s", "--set")
             mistakes.append(wrong)
             continue
         if key.split(".")[0] in _FILE_ONLY:
-            mistakes.append(
-                Mistake(key, value, "cannot be set here", "write it in the scenario file", "--set")
-            )
+            mistakes.append(Mistake(key, value, "cannot be set here", "write it in the scenario file", "--set"))
             continue
         try:
             change = nested(key.split("."), parse_value(value))
@@ -77,8 +73,7 @@ def _read(file: str, chain: list[str]) -> Layers:
     if real in ring:
         names = [*chain[ring.index(real) :], file]
         raise InputError(
-            f"{chain[-1]}: extends: {' -> '.join(names)} is a ring; "
-            "a scenario cannot extend itself, directly or not"
+            f"{chain[-1]}: extends: {' -> '.join(names)} is a ring; a scenario cannot extend itself, directly or not"
         )
     document = read_document(file)
     below = Layers(file, Layer(), {}, {}, [])
@@ -87,9 +82,7 @@ def _read(file: str, chain: list[str]) -> Layers:
         path = os.path.normpath(os.path.join(os.path.dirname(file), parent))
         if not os.path.exists(path):
             line = document.lines["extends"]
-            raise InputError(
-                f"{file}:{line}: extends: {parent} is not there; give a path relative to this file"
-            )
+            raise InputError(f"{file}:{line}: extends: {parent} is not there; give a path relative to this file")
         below = _read(path, [*chain, file])
     elif parent is not None:
         wrong = Mistake(

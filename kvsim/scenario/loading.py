@@ -45,9 +45,7 @@ def parse_document(file: str, text: str) -> Document:
     """Parse the text of a scenario; `file` is the name for messages."""
     node = _compose(file, text)
     if node is None:
-        raise InputError(
-            f"{file}: the file is empty; a scenario is a YAML mapping that starts with, say, model: NAME"
-        )
+        raise InputError(f"{file}: the file is empty; a scenario is a YAML mapping that starts with, say, model: NAME")
     if node.id != "mapping":
         raise InputError(
             f"{file}:{node.start_mark.line + 1}: {show(_text_of(node))} is not a mapping; "
@@ -75,17 +73,11 @@ def _read_text(file: str) -> str:
             raw = stream.read()
     except IsADirectoryError:
         inside = sorted(name for name in os.listdir(file) if name.endswith((".yaml", ".yml")))
-        hint = (
-            f"; name one of its files, such as {os.path.join(file, inside[0])}"
-            if inside
-            else "; name a YAML file"
-        )
+        hint = f"; name one of its files, such as {os.path.join(file, inside[0])}" if inside else "; name a YAML file"
         raise InputError(f"{file}: this is a folder, not a scenario file{hint}") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(
-            f"{file}: cannot be read ({reason}); give the path of a readable scenario file"
-        ) from None
+        raise InputError(f"{file}: cannot be read ({reason}); give the path of a readable scenario file") from None
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -151,9 +143,7 @@ class _Reader:
         line = node.start_mark.line + 1
         self._nodes += 1
         if self._nodes > _MOST_VALUES:
-            raise InputError(
-                f"{self._document.file}:{line}: more than {_MOST_VALUES:,} values; do aliases multiply?"
-            )
+            raise InputError(f"{self._document.file}:{line}: more than {_MOST_VALUES:,} values; do aliases multiply?")
         if depth > _DEEPEST:
             self._wrong(key, "a value", f"is nested more than {_DEEPEST} deep", "flatten it", line)
             return None

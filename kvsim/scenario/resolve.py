@@ -124,9 +124,7 @@ _BY_PROFILE: dict[str, Callable[["Profile"], object]] = {
 """Dotted keys that the engine's profile decides where nobody gives them."""
 
 
-def load(
-    path: str | os.PathLike[str], *, overrides: Sequence[str] = (), variant: str | None = None
-) -> Scenario:
+def load(path: str | os.PathLike[str], *, overrides: Sequence[str] = (), variant: str | None = None) -> Scenario:
     """Return the scenario of a file, as `variant` where it has variants, with `KEY=VALUE` overrides on top.
 
     Raises InputError: for a file that cannot be read, for variants without a choice, and else with every
@@ -135,9 +133,7 @@ def load(
     layers, layer, mistakes = _read(path, overrides)
     names = list(layers.variants)
     if variant is None and names:
-        raise InputError(
-            f"{layers.file}: this scenario has variants; choose one with --variant: {alternatives(names)}"
-        )
+        raise InputError(f"{layers.file}: this scenario has variants; choose one with --variant: {alternatives(names)}")
     if variant is not None and variant not in names:
         known = f"choose {alternatives(names)}" if names else "the scenario has no variants"
         raise InputError(f"{layers.file}: {variant} is no variant of this scenario; {known}")
@@ -170,14 +166,10 @@ def _all(layers: Layers, overrides: Layer, mistakes: list[Mistake], name: str) -
             errors.extend(str(error).splitlines())
     if errors:
         raise InputError("\n".join(dict.fromkeys(errors)))
-    return tuple(
-        Scenario(one.settings, one.variant, one.given, one.origins, tuple(scenarios)) for one in scenarios
-    )
+    return tuple(Scenario(one.settings, one.variant, one.given, one.origins, tuple(scenarios)) for one in scenarios)
 
 
-def _scenario(
-    layers: Layers, overrides: Layer, variant: str | None, mistakes: list[Mistake], name: str
-) -> Scenario:
+def _scenario(layers: Layers, overrides: Layer, variant: str | None, mistakes: list[Mistake], name: str) -> Scenario:
     from pydantic import ValidationError
 
     layer = layers.combined(variant, overrides)

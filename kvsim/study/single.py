@@ -48,7 +48,9 @@ def run(
         check=check,
         on_end=_reporter(scenario, simulation, progress),
     )
-    recording = log.recording
+    recording, resolved = log.recording, scenario.resolved()
+    if seed != scenario.seed:
+        resolved["seed"] = {"value": seed, "source": "--seed"}
     outcome = Run(
         requests=recording.requests,
         memory=recording.memory,
@@ -65,7 +67,7 @@ def run(
         seed=seed,
         version=__version__,
         scenario_given="\n".join(scenario.given.values()),
-        scenario_resolved=scenario.resolved(),
+        scenario_resolved=resolved,
         provenance=simulation.provenance,
         not_modelled=simulation.not_modelled,
         metrics=metrics(outcome),

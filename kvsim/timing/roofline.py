@@ -6,7 +6,8 @@ sequence; plus copies inside the memory. Efficiencies and overheads stand in `da
 """
 
 import json
-from collections.abc import Mapping, Sequence as Seq
+from collections.abc import Mapping
+from collections.abc import Sequence as Seq
 from dataclasses import dataclass, fields
 from importlib.resources import files
 
@@ -74,9 +75,7 @@ class RooflineTiming:
             # Cards without a direct link talk over the host's.
             self._link_rate = gpu.host_link_bytes_per_s * p.link_bandwidth_efficiency
         layers = footprint.model.layers
-        self._fixed_s = (
-            p.step_overhead_s + layers * (4 * p.kernel_overhead_s + p.attention_overhead_s)
-        )
+        self._fixed_s = p.step_overhead_s + layers * (4 * p.kernel_overhead_s + p.attention_overhead_s)
         kv_bytes = footprint.kv_bytes_per_token
         # Window layers are taken to keep and read the whole sequence, as the pool does (said in `not_modelled`).
         pairs = footprint.attention_flops_per_pair + footprint.window_attention_flops_per_pair
@@ -105,9 +104,7 @@ class RooflineTiming:
             tokens += chunk.tokens
             pairs = chunk.tokens * chunk.written + chunk.tokens * (chunk.tokens + 1) / 2
             read = (chunk.written + chunk.tokens) * self._kv_bytes
-            attention_ps += round(
-                _PS * max(pairs * self._pair_flops / self._prefill_rate, read / self._kv_rate)
-            )
+            attention_ps += round(_PS * max(pairs * self._pair_flops / self._prefill_rate, read / self._kv_rate))
         return (
             self._linear_ps(tokens, decodes + len(chunks))
             + self._slope_ps * context

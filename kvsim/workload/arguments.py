@@ -25,12 +25,7 @@ def check_share(argument: str, value: object) -> None:
 
 def check_whole(argument: str, value: object, least: int, most: int | None = None) -> None:
     """`value` is an int of at least `least` and, where given, at most `most`."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int)
-        or value < least
-        or (most is not None and value > most)
-    ):
+    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
         end = "" if most is None else f" and at most {most}"
         raise ValueError(f"{argument}: must be a whole number of at least {least}{end}; got {value!r}")
 

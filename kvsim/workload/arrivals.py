@@ -102,9 +102,7 @@ class Gamma(_Renewal):
         if variance == 0 or not isfinite(1 / variance):
             raise ValueError(f"cv: too small to tell from 0; use the process `constant`; got {self.cv!r}")
         if variance / self.rate * PS_PER_S > LAST_PS:
-            raise ValueError(
-                f"cv: gaps this uneven do not fit a clock of 64-bit picoseconds; got {self.cv!r}"
-            )
+            raise ValueError(f"cv: gaps this uneven do not fit a clock of 64-bit picoseconds; got {self.cv!r}")
 
     def gaps_s(self, generator: "Generator", count: int) -> "NDArray[Any]":
         """`count` gaps between arrivals, in seconds."""

@@ -92,9 +92,7 @@ def max_tokens_rule(spec: int | str | Mapping[str, float] | MaxTokens) -> MaxTok
         return FixedLimit(spec)
     if not isinstance(spec, int | float | str | Mapping) and hasattr(spec, "of"):
         return spec
-    raise ValueError(
-        f"max_tokens: must be a whole number, `{MODEL_LIMIT}` or {{times_output: factor}}; got {spec!r}"
-    )
+    raise ValueError(f"max_tokens: must be a whole number, `{MODEL_LIMIT}` or {{times_output: factor}}; got {spec!r}")
 
 
 @dataclass(frozen=True, kw_only=True)

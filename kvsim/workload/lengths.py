@@ -158,9 +158,7 @@ class Gamma(LengthDistribution):
         check_positive("cv", self.cv)
         variance = self.cv * self.cv
         if variance == 0 or not isfinite(1 / variance):
-            raise ValueError(
-                f"cv: too small to tell from 0; use the distribution `constant`; got {self.cv!r}"
-            )
+            raise ValueError(f"cv: too small to tell from 0; use the distribution `constant`; got {self.cv!r}")
         if not isfinite(variance * self.mean):
             raise ValueError(f"cv: too large to compute with; got {self.cv!r}")
 
@@ -197,9 +195,7 @@ class Zipf(LengthDistribution):
         check_not_negative("theta", self.theta)
         _check_max_given(self)
         if self.max - self.min >= _ZIPF_VALUES:
-            raise ValueError(
-                f"max: a Zipf law takes at most {_ZIPF_VALUES} lengths; got {self.min} to {self.max}"
-            )
+            raise ValueError(f"max: a Zipf law takes at most {_ZIPF_VALUES} lengths; got {self.min} to {self.max}")
 
     @cached_property
     def _cumulative(self) -> "NDArray[Any]":
@@ -242,9 +238,7 @@ class Empirical(LengthDistribution):
             if before > after:
                 raise ValueError(f"quantiles: tokens must not fall; got {before!r} and then {after!r}")
         if not 1 <= values[0] <= values[-1] <= LONGEST:
-            raise ValueError(
-                f"quantiles: tokens must be from 1 to {LONGEST}; got {values[0]!r} to {values[-1]!r}"
-            )
+            raise ValueError(f"quantiles: tokens must be from 1 to {LONGEST}; got {values[0]!r} to {values[-1]!r}")
 
     @cached_property
     def _grid(self) -> tuple[list[float], list[float]]:

@@ -121,9 +121,7 @@ class Workload:
                     f"past the end of the 64-bit clock ({LAST_PS / PS_PER_S:.3g} s); take fewer requests or "
                     "a higher rate"
                 )
-            yield Request(
-                number, arrival_ps, prompt, output, max_tokens(output), patience_ps, priority, tenant
-            )
+            yield Request(number, arrival_ps, prompt, output, max_tokens(output), patience_ps, priority, tenant)
 
     def describe(self) -> dict[str, object]:
         """The report for the run folder, plain values ready for JSON. Reads a trace once if need be."""

@@ -150,7 +150,5 @@ def test_a_summary_is_printed_without_loading_numpy_pandas_or_pyarrow():
         "to_json(fake_result().summary)\n"
         "print(sorted({'numpy', 'pandas', 'pyarrow', 'matplotlib'} & set(sys.modules)))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
-    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"

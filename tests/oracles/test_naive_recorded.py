@@ -54,7 +54,7 @@ def naive_case(recorded: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["vllm_nocache", "vllm_nocache_d1"])
-def test_the_judge_schedules_every_step_as_vllm_did(name):
+def test_the_judge_schedules_every_step_as_vllm_did(name: str) -> None:
     folder = Path(os.environ["KVSIM_DATA"]) / "engine_cases" / "vllm"
     workload = json.loads((folder / f"{name}.json").read_text())
     lines = [json.loads(line) for line in (folder / f"{name}.out.jsonl").read_text().splitlines()]
@@ -76,7 +76,7 @@ def test_the_judge_schedules_every_step_as_vllm_did(name):
         )
 
     outcome = simulate(case, lambda *_: 1, watch)
-    finished = defaultdict(list)
+    finished: dict[int, list[str]] = defaultdict(list)
     for number, ended in outcome.requests.items():
         finished[ended.end_ps - 1].append(names[number])
     expected = [line for line in lines if "step" in line]
@@ -84,9 +84,7 @@ def test_the_judge_schedules_every_step_as_vllm_did(name):
     for got, line in zip(steps, expected, strict=True):
         keys = ("step", "sched", "running", "waiting", "free_after_schedule")
         assert {key: got[key] for key in keys} == {key: line[key] for key in keys}
-        assert [got["losses"][who][-1] for who, _ in line["preempted"]] == [
-            lost for _, lost in line["preempted"]
-        ]
+        assert [got["losses"][who][-1] for who, _ in line["preempted"]] == [lost for _, lost in line["preempted"]]
         assert finished[line["step"]] == line["finished"]
     assert sum(ended.preemptions for ended in outcome.requests.values()) == sum(
         len(line["preempted"]) for line in expected

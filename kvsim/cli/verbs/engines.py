@@ -35,8 +35,7 @@ def execute(args: argparse.Namespace) -> int:
         print_json([asdict(one) for one in known])
         return 0
     rows = [
-        [one.name, f"{one.engine} {one.version}", one.description, "\n".join(one.known_deviations)]
-        for one in known
+        [one.name, f"{one.engine} {one.version}", one.description, "\n".join(one.known_deviations)] for one in known
     ]
     columns: list[tuple[str, Justify]] = [
         ("profile", "left"),

@@ -32,9 +32,7 @@ def execute(args: argparse.Namespace) -> int:
         check_writable(args.folder)
     loaded = scenario.load(args.scenario, overrides=args.overrides, variant=args.variant)
     with progress_bar(args) as progress:
-        result = study.run(
-            loaded, seed=args.seed, stepwise=args.stepwise, check=args.check, progress=progress
-        )
+        result = study.run(loaded, seed=args.seed, stepwise=args.stepwise, check=args.check, progress=progress)
     if args.folder is not None:
         from kvsim.reporting.run_folder import write_run
 

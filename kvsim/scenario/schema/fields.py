@@ -110,11 +110,7 @@ class Part(BaseModel):
         assert isinstance(body, ast.ClassDef)
         found = {}
         for line, below in zip(body.body, body.body[1:], strict=False):
-            if (
-                isinstance(line, ast.AnnAssign)
-                and isinstance(line.target, ast.Name)
-                and isinstance(below, ast.Expr)
-            ):
+            if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and isinstance(below, ast.Expr):
                 found[line.target.id] = " ".join(ast.literal_eval(below.value).split())
         return found
 

@@ -70,9 +70,7 @@ class ReserveSettings(Part):
     """What is reserved; `max`: the engine's max_model_len."""
 
 
-AllocatorSettings = Annotated[
-    PagedSettings | ContiguousSettings | ReserveSettings, Field(discriminator="name")
-]
+AllocatorSettings = Annotated[PagedSettings | ContiguousSettings | ReserveSettings, Field(discriminator="name")]
 
 
 class PoolSettings(Part):

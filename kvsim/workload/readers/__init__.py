@@ -15,6 +15,5 @@ def detect(first_line: str, trace: str) -> Reader:
             return reader
     known = "; ".join(f"{reader.format} ({', '.join(reader.columns)})" for reader in READERS.values())
     raise InputError(
-        f"{trace}: the first line is {shown(first_line.strip())}, no header of a known format; "
-        f"known formats: {known}"
+        f"{trace}: the first line is {shown(first_line.strip())}, no header of a known format; known formats: {known}"
     )

@@ -80,13 +80,9 @@ class AzureReader:
             if prompt and output:
                 yield time_ps, prompt, output
             elif not prompt:
-                intake.bad(
-                    _PROMPT, cells[at_prompt], tokens.why_not(cells[at_prompt], "prompt"), tokens.RIGHT
-                )
+                intake.bad(_PROMPT, cells[at_prompt], tokens.why_not(cells[at_prompt], "prompt"), tokens.RIGHT)
             else:
-                intake.bad(
-                    _OUTPUT, cells[at_output], tokens.why_not(cells[at_output], "output"), tokens.RIGHT
-                )
+                intake.bad(_OUTPUT, cells[at_output], tokens.why_not(cells[at_output], "output"), tokens.RIGHT)
 
 
 def _index(names: list[str], column: str, intake: Intake) -> int:
@@ -94,6 +90,5 @@ def _index(names: list[str], column: str, intake: Intake) -> int:
         return names.index(column)
     what = "is there twice" if column in names else "is missing"
     raise intake.wrong(
-        f"column {column} {what}; the header is {shown(','.join(names))} "
-        f"and needs {', '.join(AzureReader.columns)}"
+        f"column {column} {what}; the header is {shown(','.join(names))} and needs {', '.join(AzureReader.columns)}"
     )

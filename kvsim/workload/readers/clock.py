@@ -59,9 +59,7 @@ class WallClock:
             raise ValueError("finer than a picosecond")
         zone = found["zone"]
         if self._zone is not None and bool(zone) != bool(self._zone):
-            raise ValueError(
-                "has a zone where earlier rows have none" if zone else "has no zone where earlier rows do"
-            )
+            raise ValueError("has a zone where earlier rows have none" if zone else "has no zone where earlier rows do")
         offset_minutes = 0
         if found["sign"]:
             offset_minutes = int(found["zone_hour"]) * 60 + int(found["zone_min"])

@@ -60,9 +60,7 @@ class Intake:
         place = f"{self.trace}: row {self.row} (line {self.line} of the file)"
         if column is not None:
             place += f", column {column}"
-        raise InputError(
-            f"{place}: {shown(value)}: {reason}; {right}, or set `on_bad_row: drop` to leave it out"
-        )
+        raise InputError(f"{place}: {shown(value)}: {reason}; {right}, or set `on_bad_row: drop` to leave it out")
 
     def wrong(self, what: str) -> InputError:
         """The error to raise where the file as a whole is wrong."""

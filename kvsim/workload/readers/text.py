@@ -30,9 +30,7 @@ def text_lines(path: str | os.PathLike[str], name: str) -> Iterator[str]:
             f"{name}: line {_line_not_utf8(path)} is not UTF-8 text ({error.reason}); save the trace as UTF-8"
         ) from None
     except (EOFError, zlib_error) as error:
-        raise InputError(
-            f"{name}: the gzip data is damaged or cut off ({error}); fetch the file again"
-        ) from None
+        raise InputError(f"{name}: the gzip data is damaged or cut off ({error}); fetch the file again") from None
     except OSError as error:
         # Python's own text for an errno names the file again; a gzip error has no errno.
         reason = error.strerror or str(error)

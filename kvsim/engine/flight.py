@@ -1,0 +1,167 @@
+"""What is in flight: one step, or a leap over many, from its plan to its end.
+
+A replica of pipeline depth 1 has one of these at a time; a deeper pipeline would have a queue of them.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from kvsim.engine.recording import Recording
+from kvsim.memory.interface import Allocator, Leap
+from kvsim.metrics.memory import Batch, Ramp
+from kvsim.metrics.requests import Journey
+from kvsim.request import Sequence
+from kvsim.scheduling.interface import Scheduler
+from kvsim.step import PoolUse, StepPlan
+
+
+class Flight(Protocol):
+    """A step or a leap in progress."""
+
+    end_ps: int
+    """When it is over."""
+
+    def cut(self, now_ps: int) -> bool:
+        """Something happened that was not foreseen: end with the step in progress. True if that is sooner."""
+        ...
+
+    def over_before(self, now_ps: int) -> int:
+        """Steps of a leap that were over before `now_ps`."""
+        ...
+
+    def use(self, now_ps: int) -> PoolUse:
+        """Where the slots are in the step in progress."""
+        ...
+
+    def finish(self, live: Mapping[int, Journey]) -> list[Sequence]:
+        """It is over: record it, then write what it computed. Returns those that sampled at the end of a prompt."""
+        ...
+
+    def stop(self, now_ps: int) -> None:
+        """The horizon: whole steps of a leap are written, the one in progress is only recorded up to `now_ps`."""
+        ...
+
+
+class StepInFlight:
+    """One planned step."""
+
+    __slots__ = ("_allocator", "_batch", "_external", "_recording", "_scheduler", "end_ps", "plan", "start_ps")
+
+    def __init__(
+        self,
+        start_ps: int,
+        duration_ps: int,
+        plan: StepPlan,
+        scheduler: Scheduler,
+        recording: Recording,
+        external: int,
+        batch: Batch,
+    ) -> None:
+        self.start_ps = start_ps
+        self.end_ps = start_ps + duration_ps
+        self.plan = plan
+        self._scheduler = scheduler
+        self._allocator = scheduler.allocator
+        self._recording = recording
+        self._external = external
+        self._batch = batch
+
+    def cut(self, now_ps: int) -> bool:
+        """See `Flight`; a step cannot be cut."""
+        return False
+
+    def over_before(self, now_ps: int) -> int:
+        """See `Flight`."""
+        return 0
+
+    def use(self, now_ps: int) -> PoolUse:
+        """See `Flight`."""
+        return self._allocator.usage()
+
+    def finish(self, live: Mapping[int, Journey]) -> list[Sequence]:
+        """See `Flight`."""
+        clock, use = self._allocator.decodes.clock, self._allocator.usage()
+        self._recording.stepped(self.start_ps, self.end_ps, clock, use, self._external, self._batch, self.plan, live)
+        return self._scheduler.complete(self.plan)
+
+    def stop(self, now_ps: int) -> None:
+        """See `Flight`."""
+        clock, use = self._allocator.decodes.clock, self._allocator.usage()
+        self._recording.stopped(self.start_ps, now_ps, clock, use, self._external, self._batch)
+
+
+class LeapInFlight:
+    """Many steps at once; nothing is applied before the end, so that it can be cut at any of them."""
+
+    __slots__ = (
+        "_allocator",
+        "_batch",
+        "_external",
+        "_leap",
+        "_ramp",
+        "_recording",
+        "_steps",
+        "end_ps",
+        "start_ps",
+    )
+
+    def __init__(
+        self,
+        start_ps: int,
+        ramp: Ramp,
+        leap: Leap,
+        allocator: Allocator,
+        recording: Recording,
+        external: int,
+        batch: Batch,
+    ) -> None:
+        self.start_ps = start_ps
+        self.end_ps = start_ps + ramp.until(leap.steps)
+        self._ramp = ramp
+        self._leap = leap
+        self._steps = leap.steps
+        self._allocator = allocator
+        self._recording = recording
+        self._external = external
+        self._batch = batch
+
+    def cut(self, now_ps: int) -> bool:
+        """See `Flight`."""
+        elapsed = now_ps - self.start_ps
+        steps = self._ramp.done_by(elapsed, self._steps)
+        if self._ramp.until(steps) < elapsed or not steps:
+            steps += 1
+        if steps >= self._steps:
+            return False
+        self._steps = steps
+        self.end_ps = self.start_ps + self._ramp.until(steps)
+        return True
+
+    def over_before(self, now_ps: int) -> int:
+        """See `Flight`."""
+        return self._ramp.done_by(now_ps - self.start_ps - 1, self._steps)
+
+    def use(self, now_ps: int) -> PoolUse:
+        """See `Flight`."""
+        # A step that ends at this very moment is still in progress: what comes from outside comes first.
+        return self._leap.use_at(self.over_before(now_ps))
+
+    def finish(self, live: Mapping[int, Journey]) -> list[Sequence]:
+        """See `Flight`."""
+        self._apply(self._steps)
+        return []
+
+    def stop(self, now_ps: int) -> None:
+        """See `Flight`."""
+        done = self._ramp.done_by(now_ps - self.start_ps, self._steps)
+        if done:
+            self._apply(done)
+        start_ps = self.start_ps + self._ramp.until(done)
+        if start_ps < now_ps:
+            clock, use = self._allocator.decodes.clock, self._allocator.leap(1).use_at(0)
+            self._recording.stopped(start_ps, now_ps, clock, use, self._external, self._batch)
+
+    def _apply(self, steps: int) -> None:
+        clock = self._allocator.decodes.clock
+        self._recording.leapt(self.start_ps, self._ramp, steps, clock, self._leap, self._external, self._batch)
+        self._leap.apply(steps)

@@ -1,0 +1,269 @@
+"""The recorder of one pool: it integrates the eight classes of the accounting identity and keeps the record of steps."""
+
+from array import array
+from typing import NamedTuple, Protocol
+
+from kvsim.metrics.memory.owners import NeverWritten
+from kvsim.metrics.memory.ramp import Ramp
+from kvsim.metrics.window import Occupancy, Totals
+from kvsim.step import CLASSES, PoolUse
+
+SERIES = (
+    "start_ps",
+    "duration_ps",
+    "steps",
+    "prefill_tokens",
+    "decode_tokens",
+    "context_tokens",
+    "running",
+    "waiting",
+    *CLASSES,
+)
+"""Columns of the record of steps: a row per step or leap, levels as they are during its first step."""
+
+_USED, _RESERVED, _INTERNAL, _DEAD, _MOVING, _CACHED, _EXTERNAL, _FREE = range(len(CLASSES))
+
+
+class Levels(Protocol):
+    """What a leap says of the slots that are owned and not written (see `memory.interface.Leap`)."""
+
+    bound: int
+
+    def use_at(self, step: int) -> PoolUse:
+        """Where the slots are during a step."""
+        ...
+
+    def unwritten_sum(self, steps: int, a: int, b: int) -> int:
+        """Sum over steps j < `steps` of (a + b j) x level."""
+        ...
+
+    def unwritten_peak(self, first: int, last: int) -> int:
+        """Highest level in steps first..last-1."""
+        ...
+
+
+class Batch(NamedTuple):
+    """Who is in a step."""
+
+    prefill_tokens: int
+    decode_tokens: int
+    context_tokens: int
+    running: int
+    waiting: int
+    tokens: int
+    """Output tokens that one step emits."""
+
+
+class MemoryRecorder:
+    """Slots by class over time, exact: Python integers in slots x picoseconds.
+
+    `window` says what counts: "auto" and "last_finish" everything from `open` on (`close` freezes a copy), and
+    "saturated" only the steps before which requests were left waiting.
+    """
+
+    def __init__(self, pool_slots: int, occupancy: Occupancy, *, window: str = "auto") -> None:
+        self.pool_slots = pool_slots
+        self.never_written = NeverWritten()
+        self.series = array("q")
+        self.totals = Totals()
+        self.closed: Totals | None = None
+        """The sums up to the last arrival."""
+        self.opened_ps = 0
+        self.steps = 0
+        self._occupancy = occupancy
+        self._saturated_only = window == "saturated"
+        self._open_ps: int | None = None
+        self._close_ps: int | None = None
+        self._close_stay_ps = 0
+        self._stay_ps = 0
+        self._end_ps = 0
+
+    # The window.
+
+    def open(self, now_ps: int) -> None:
+        """The warm-up ends at `now_ps`: forget what was added up before it."""
+        self._stay_ps = self._occupancy.reading(now_ps)
+        self._open_ps = now_ps
+
+    def close(self, now_ps: int) -> None:
+        """The last request arrives at `now_ps`: a copy of the sums up to here is kept in `closed`.
+
+        A saturated window has no such end: it is wherever the queue is not empty.
+        """
+        if self._saturated_only:
+            return
+        self._close_stay_ps = self._occupancy.reading(now_ps)
+        self._close_ps = now_ps
+
+    def finish(self, now_ps: int) -> None:
+        """The run is over."""
+        self._idle_until(now_ps)
+        self._marks_passed(now_ps)
+
+    def _marks_passed(self, now_ps: int) -> None:
+        """Act on the ends of the window that lie at or before `now_ps`."""
+        if self._open_ps is not None and self._open_ps <= now_ps:
+            self.opened_ps, self._open_ps = self._open_ps, None
+            self.totals = Totals()
+        if self._close_ps is not None and self._close_ps <= now_ps:
+            self._close_ps = None
+            self.closed = self.totals.copy()
+            self.closed.stay_ps += self._close_stay_ps - self._stay_ps
+
+    # Steps, leaps, idle time.
+
+    def step(self, start_ps: int, duration_ps: int, clock: int, use: PoolUse, external: int, batch: Batch) -> None:
+        """One step, with the levels that hold during it. Call when it is over and before anything is written."""
+        self._one(start_ps, duration_ps, 1, clock, use, external, batch)
+
+    def stop(self, start_ps: int, now_ps: int, clock: int, use: PoolUse, external: int, batch: Batch) -> None:
+        """The run is stopped in the middle of a step: its levels count up to `now_ps`, its tokens do not."""
+        self._one(start_ps, now_ps - start_ps, 0, clock, use, external, batch._replace(tokens=0))
+
+    def _one(
+        self, start_ps: int, duration_ps: int, steps: int, clock: int, use: PoolUse, external: int, batch: Batch
+    ) -> None:
+        self.never_written.come_due(clock, 1)
+        levels = self._levels(use, self.never_written.slots, external)
+        self._idle_until(start_ps)
+        self._span(start_ps, start_ps + duration_ps, levels, batch)
+        self._close_row(start_ps, duration_ps, steps, batch, levels)
+
+    def leap(
+        self, start_ps: int, ramp: Ramp, steps: int, clock: int, owned: Levels, external: int, batch: Batch
+    ) -> None:
+        """The same for `steps` decode steps at once."""
+        before = self.never_written.slots
+        due = self.never_written.come_due(clock, steps)
+        self._idle_until(start_ps)
+        for low, high, marked in self._pieces(start_ps, ramp, steps):
+            at = start_ps + ramp.until(low)
+            if marked:
+                internal = before + sum(slots for step, slots in due if step <= low)
+                levels = self._levels(owned.use_at(low), internal, external)
+                self._span(at, start_ps + ramp.until(high), levels, batch)
+            else:
+                self._marks_passed(at)
+                self._stretch(ramp, low, high, owned, external, batch, before, due)
+        at_first = before + sum(slots for step, slots in due if step == 0)
+        levels = self._levels(owned.use_at(0), at_first, external)
+        self._close_row(start_ps, ramp.until(steps), steps, batch, levels)
+
+    def _pieces(self, start_ps: int, ramp: Ramp, steps: int) -> list[tuple[int, int, bool]]:
+        """A leap cut into stretches and, apart and marked, the steps in which the window opens or closes."""
+        within = {
+            ramp.done_by(mark - start_ps, steps)
+            for mark in (self._open_ps, self._close_ps)
+            if mark is not None and start_ps < mark < start_ps + ramp.until(steps)
+        }
+        pieces, low = [], 0
+        for step in sorted(within):
+            if step > low:
+                pieces.append((low, step, False))
+            pieces.append((step, step + 1, True))
+            low = step + 1
+        if low < steps:
+            pieces.append((low, steps, False))
+        return pieces
+
+    def _levels(self, use: PoolUse, internal: int, external: int) -> tuple[int, ...]:
+        reserved = use.unwritten - internal
+        taken = use.used + use.unwritten + use.dead + use.moving + use.cached + external
+        return (use.used, reserved, internal, use.dead, use.moving, use.cached, external, self.pool_slots - taken)
+
+    def _idle_until(self, now_ps: int) -> None:
+        if now_ps > self._end_ps:
+            self._span(self._end_ps, now_ps, (0,) * _FREE + (self.pool_slots,), _NOBODY)
+
+    def _span(self, start_ps: int, end_ps: int, levels: tuple[int, ...], batch: Batch) -> None:
+        """Constant levels from start to end; the tokens come at the end."""
+        self._marks_passed(start_ps)
+        at = start_ps
+        marks = (self._open_ps, self._close_ps)
+        if marks != (None, None):
+            for mark in sorted(m for m in marks if m is not None and start_ps < m < end_ps):
+                self._add(mark - at, levels, batch, 0)
+                self._marks_passed(mark)
+                at = mark
+        self._add(end_ps - at, levels, batch, batch.tokens)
+        self._end_ps = end_ps
+
+    def _add(self, time_ps: int, levels: tuple[int, ...], batch: Batch, tokens: int) -> None:
+        if not time_ps or (self._saturated_only and not batch.waiting):
+            return
+        totals = self.totals
+        slots_ps, peaks = totals.slots_ps, totals.peaks
+        for index, level in enumerate(levels):
+            if level:
+                slots_ps[index] += level * time_ps
+                if level > peaks[index]:
+                    peaks[index] = level
+        totals.tally(time_ps, batch.running, tokens)
+
+    def _stretch(
+        self,
+        ramp: Ramp,
+        low: int,
+        high: int,
+        owned: Levels,
+        external: int,
+        batch: Batch,
+        before: int,
+        due: list[tuple[int, int]],
+    ) -> None:
+        """Steps low..high-1 of a leap in closed form; nothing but `used`, what is owned unwritten and `free` moves."""
+        time_ps = ramp.until(high) - ramp.until(low)
+        self._end_ps += time_ps
+        if self._saturated_only and not batch.waiting:
+            return
+        count, used = batch.decode_tokens, owned.use_at(0).used
+        used_ps = ramp.weighted(used, count, low, high)
+        unwritten_ps = owned.unwritten_sum(high, *ramp)
+        if low:
+            unwritten_ps -= owned.unwritten_sum(low, *ramp)
+        bounds, internals = _segments(low, high, before, due)
+        internal_ps = sum(
+            internal * (ramp.until(bounds[index + 1]) - ramp.until(bounds[index]))
+            for index, internal in enumerate(internals)
+        )
+        totals = self.totals
+        slots_ps, peaks = totals.slots_ps, totals.peaks
+        slots_ps[_USED] += used_ps
+        slots_ps[_RESERVED] += unwritten_ps - internal_ps
+        slots_ps[_INTERNAL] += internal_ps
+        slots_ps[_EXTERNAL] += external * time_ps
+        slots_ps[_FREE] += (self.pool_slots - external) * time_ps - used_ps - unwritten_ps
+        peaks[_USED] = max(peaks[_USED], used + count * (high - 1))
+        peaks[_INTERNAL] = max(peaks[_INTERNAL], internals[-1])
+        peaks[_EXTERNAL] = max(peaks[_EXTERNAL], external)
+        peaks[_FREE] = max(peaks[_FREE], owned.use_at(low).free - external)
+        # `reserved` rises and falls within a leap; its top is looked for only where it could be a new one.
+        if owned.bound > peaks[_RESERVED]:
+            for index, internal in enumerate(internals):
+                top = owned.unwritten_peak(bounds[index], bounds[index + 1]) - internal
+                peaks[_RESERVED] = max(peaks[_RESERVED], top)
+        totals.tally(time_ps, batch.running, batch.tokens * (high - low))
+
+    def _close_row(self, start_ps: int, duration_ps: int, steps: int, batch: Batch, levels: tuple[int, ...]) -> None:
+        stay_ps = self._occupancy.reading(start_ps + duration_ps)
+        if not self._saturated_only or batch.waiting:
+            self.totals.stay_ps += stay_ps - self._stay_ps
+        self._stay_ps = stay_ps
+        self.steps += steps
+        self.series.extend((start_ps, duration_ps, steps, *batch[:5], *levels))
+
+
+def _segments(low: int, high: int, before: int, due: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    """Where `internal` changes within steps low..high-1, both ends included, and its level in between."""
+    bounds, internals, internal = [low], [], before
+    for step, slots in due:
+        if step >= high:
+            break
+        if step > bounds[-1]:
+            internals.append(internal)
+            bounds.append(step)
+        internal += slots
+    return [*bounds, high], [*internals, internal]
+
+
+_NOBODY = Batch(0, 0, 0, 0, 0, 0)

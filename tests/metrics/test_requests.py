@@ -1,0 +1,132 @@
+"""Request records: how long a request will go on, and what counts as one blocked allocation."""
+
+import pytest
+
+from kvsim.metrics.requests import Journey, RequestLog, allowed_output
+from kvsim.request import Request, Sequence
+from kvsim.step import Short
+
+
+def request(prompt: int = 100, output: int = 50, max_tokens: int | None = None) -> Request:
+    return Request(3, 10, prompt, output, max_tokens=max_tokens, priority=2, tenant="a")
+
+
+def journey(**lengths: int) -> Journey:
+    one = request(**lengths)
+    return Journey(one, Sequence(one.id, one.prompt_tokens, None), *allowed_output(one, 1000))
+
+
+def short(cause: str) -> Short:
+    return Short(cause, 32, 16, 8)
+
+
+@pytest.mark.parametrize(
+    ("output", "max_tokens", "limit", "expected"),
+    [
+        (50, None, 1000, (50, "eos")),
+        (50, 60, 1000, (50, "eos")),
+        (50, 50, 1000, (50, "eos")),
+        (50, 49, 1000, (49, "max_tokens")),
+        (50, None, 150, (50, "eos")),
+        (50, None, 149, (49, "max_model_len")),
+        (50, 30, 149, (30, "max_tokens")),
+        (50, 30, 130, (30, "max_tokens")),
+        (50, 30, 129, (29, "max_model_len")),
+        (50, 49, 101, (1, "max_model_len")),
+    ],
+)
+def test_a_request_ends_at_the_first_of_its_true_length_its_clients_limit_and_the_models(
+    output, max_tokens, limit, expected
+):
+    assert allowed_output(request(100, output, max_tokens), limit) == expected
+
+
+def test_the_last_sampled_token_is_never_computed():
+    assert journey(prompt=100, output=50).written_in_all == 149
+
+
+def test_a_retry_with_the_same_cause_is_no_new_event_and_a_changed_cause_is():
+    log, one = RequestLog(), journey()
+    for time, cause in enumerate(("capacity", "capacity", "fragmentation", "fragmentation", "capacity")):
+        log.blocked(time, one, short(cause), "wait")
+    assert [(event.time_ps, event.cause) for event in log.events] == [
+        (0, "capacity"),
+        (2, "fragmentation"),
+        (4, "capacity"),
+    ]
+
+
+def test_an_episode_that_has_ended_opens_anew():
+    log, one = RequestLog(), journey()
+    log.blocked(0, one, short("capacity"), "wait")
+    one.blocked_cause = None  # it got its slots
+    log.blocked(9, one, short("capacity"), "preempt")
+    assert [tuple(event) for event in log.events] == [
+        (0, 3, "capacity", "wait", 32, 16, 8),
+        (9, 3, "capacity", "preempt", 32, 16, 8),
+    ]
+
+
+def test_episodes_of_different_requests_are_told_apart():
+    log = RequestLog()
+    for one in (journey(), journey()):
+        log.blocked(0, one, short("capacity"), "wait")
+    assert len(log.events) == 2
+
+
+def test_what_is_computed_below_the_high_water_mark_is_computed_again():
+    log, one = RequestLog(), journey()
+    log.preempted(one, 70)
+    log.written(one, 0, 50)
+    log.written(one, 50, 40)  # 20 of these were written before
+    log.written(one, 90, 10)
+    assert (one.lost_tokens, one.recomputed_tokens, one.preemptions, log.preemptions) == (70, 70, 1, 1)
+
+
+def test_a_second_preemption_before_the_mark_does_not_lower_it():
+    log, one = RequestLog(), journey()
+    log.preempted(one, 70)
+    log.written(one, 0, 30)
+    log.preempted(one, 30)
+    log.written(one, 0, 100)
+    assert (one.lost_tokens, one.recomputed_tokens, one.preemptions) == (100, 30 + 70, 2)
+
+
+def test_a_record_holds_the_request_and_what_became_of_it():
+    log, one = RequestLog(), journey(prompt=100, output=50, max_tokens=40)
+    log.arrive(one)
+    one.first_scheduled_ps, one.first_token_ps = 20, 30
+    log.end(90, one, "finished", 40)
+    [record] = log.ended
+    assert record._asdict() == {
+        "id": 3,
+        "arrival_ps": 10,
+        "prompt_tokens": 100,
+        "output_tokens": 40,
+        "max_tokens": 40,
+        "priority": 2,
+        "tenant": "a",
+        "first_scheduled_ps": 20,
+        "first_token_ps": 30,
+        "end_ps": 90,
+        "end": "finished",
+        "finish_reason": "max_tokens",
+        "generated_tokens": 40,
+        "preemptions": 0,
+        "lost_tokens": 0,
+        "recomputed_tokens": 0,
+    }
+
+
+@pytest.mark.parametrize("end", ["rejected", "cancelled", "aborted", "unfinished"])
+def test_only_a_finished_request_has_a_finish_reason(end):
+    log, one = RequestLog(), journey()
+    log.end(90, one, end, 3)
+    assert log.ended[0].finish_reason is None
+
+
+def test_outputs_cut_at_the_models_limit_are_counted():
+    log = RequestLog()
+    for output in (50, 900, 901):
+        log.arrive(journey(prompt=100, output=output))
+    assert (log.arrived, log.clipped) == (3, 1)
