@@ -61,10 +61,13 @@ class Run:
     block_size: int | None
     window: str
     slo: Slo
+    warmup_ps: int = 0
 
 
 def measured(run: Run) -> tuple[int, int, Totals]:
-    """The measured window: from, to (picoseconds) and the sums over it."""
+    """The measured window: from, to (picoseconds) and the sums over it; nothing where the warm-up outlasts the run."""
+    if run.warmup_ps > run.end_ps:
+        return run.end_ps, run.end_ps, Totals()
     opened_ps, closed = run.memory.opened_ps, run.memory.closed
     span_ps, whole_ps = run.last_arrival_ps - opened_ps, run.end_ps - opened_ps
     if run.window == "auto" and closed is not None and span_ps > 0 and span_ps * _SHORT_SPAN >= whole_ps:
@@ -75,6 +78,8 @@ def measured(run: Run) -> tuple[int, int, Totals]:
 def stretches(run: Run) -> list[tuple[int, int]]:
     """The measured time as (from, to) in picoseconds: one stretch, or those in which the queue was not empty."""
     opened_ps, closes_ps, _ = measured(run)
+    if opened_ps == closes_ps:
+        return []
     if run.window != "saturated":
         return [(opened_ps, closes_ps)]
     series, width = run.memory.series, len(SERIES)
@@ -137,7 +142,7 @@ def metrics(run: Run) -> dict[str, Any]:
         "prefill_s": spread(prefill_ps(r) for r in inside),
         "ttft_s": spread(ttft_ps(r) for r in inside),
         "tpot_s": spread(tpot_ps(r) for r in done),
-        "itl_s": gap_spread(run.gaps),
+        "itl_s": gap_spread(run.gaps) if length_ps else None,
         "e2e_s": spread(r.end_ps - r.arrival_ps for r in done),
         "output_tokens_per_s": _ratio(totals.tokens * _PS, length_ps),
         "requests_per_s": _ratio(len(out) * _PS, length_ps),

@@ -1,4 +1,4 @@
-"""From a checked scenario to the objects that a run is made of: names become policies, catalogue entries and numbers."""
+"""From a checked scenario to the objects of a run: names become policies, catalogue entries and numbers."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -51,18 +51,22 @@ def build(scenario: Scenario, seed: int) -> Simulation:
     Raises InputError where names, numbers and the model do not go together, DoesNotFitError where the card leaves no
     room for KV.
     """
-    settings = scenario.settings
-    rules = profile(settings.engine.profile)
     try:
-        footprint = Footprint(
-            model(scenario.model),
-            tensor_parallel=settings.tensor_parallel,
-            kv_dtype=settings.model.kv_dtype,
-            weights_dtype=settings.model.weights_dtype,
-        )
-        timing = RooflineTiming(footprint, gpu(settings.gpu), roofline_parameters(settings.timing.parameters))
+        return _build(scenario, seed)
     except ValueError as error:
         raise InputError(f"scenario {scenario.name}: {error}") from error
+
+
+def _build(scenario: Scenario, seed: int) -> Simulation:
+    settings = scenario.settings
+    rules = profile(settings.engine.profile)
+    footprint = Footprint(
+        model(scenario.model),
+        tensor_parallel=settings.tensor_parallel,
+        kv_dtype=settings.model.kv_dtype,
+        weights_dtype=settings.model.weights_dtype,
+    )
+    timing = RooflineTiming(footprint, gpu(settings.gpu), roofline_parameters(settings.timing.parameters))
     limit = settings.engine.max_model_len or footprint.model.max_context
     if limit is None:
         raise InputError(
@@ -220,7 +224,8 @@ def _not_modelled(settings: Settings, rules: Profile, footprint: Footprint) -> l
         said.append("The cost of managing blocks: small blocks come free of charge in step time.")
     if shape.window_layers:
         said.append(
-            f"Sliding windows: the {shape.window_layers} window layers of {shape.name} keep and read the whole sequence."
+            f"Sliding windows: the {shape.window_layers} window layers of {shape.name} "
+            f"keep and read the whole sequence."
         )
     if shape.state_layers:
         said.append(f"Fixed state per request: the {shape.state_layers} state layers of {shape.name} take no memory.")

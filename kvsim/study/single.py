@@ -61,6 +61,7 @@ def run(
         block_size=simulation.block_size,
         window=settings.window.until,
         slo=simulation.slo,
+        warmup_ps=settings.window.warmup,
     )
     return Result(
         name=scenario.label,

@@ -63,6 +63,7 @@ class RooflineTiming:
         self._footprint = footprint
         self._parameters = p = parameters or roofline_parameters()
         self._ranks = footprint.tensor_parallel
+        self._all_weights = footprint.weight_bytes  # refuses a model whose weights are not known
         peak = gpu.flops_per_s(footprint.weights_dtype)
         attention_peak = gpu.flops_per_s("bf16")
         bandwidth = gpu.bandwidth_bytes_per_s
@@ -133,7 +134,7 @@ class RooflineTiming:
     def _weight_bytes(self, tokens: int) -> float:
         """Bytes of weights one rank reads: of the experts only those that the batch touches, drawn evenly."""
         footprint = self._footprint
-        every = footprint.weight_bytes
+        every = self._all_weights
         if not footprint.experts:
             return every
         touched = 1 - (1 - footprint.experts_active / footprint.experts) ** tokens

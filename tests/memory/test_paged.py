@@ -1,4 +1,4 @@
-"""`paged`, told by hand: a block is taken when a token needs it, never earlier, and comes back when a request leaves."""
+"""`paged`, told by hand: a block is taken when a token needs it and comes back when a request leaves."""
 
 import pytest
 

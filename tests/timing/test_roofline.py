@@ -4,6 +4,7 @@ import json
 from dataclasses import fields
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -114,7 +115,7 @@ def test_two_ranks_halve_weights_and_kv_and_pay_two_all_reduces_a_layer():
 def test_more_ranks_are_faster_but_less_than_in_proportion():
     times = [timing("llama-3.1-70b", ranks=ranks).decode(16)[0] for ranks in (1, 2, 4, 8)]
     assert times == sorted(times, reverse=True)
-    for one, two in zip(times, times[1:], strict=False):
+    for one, two in pairwise(times):
         assert one / 2 < two < one
 
 

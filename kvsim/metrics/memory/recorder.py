@@ -135,8 +135,10 @@ class MemoryRecorder:
         """The same for `steps` decode steps at once."""
         before = self.never_written.slots
         due = self.never_written.come_due(clock, steps)
+        first = owned.use_at(0)
         self._idle_until(start_ps)
-        for low, high, marked in self._pieces(start_ps, ramp, steps):
+        whole = self._open_ps is None and self._close_ps is None
+        for low, high, marked in ((0, steps, False),) if whole else self._pieces(start_ps, ramp, steps):
             at = start_ps + ramp.until(low)
             if marked:
                 internal = before + sum(slots for step, slots in due if step <= low)
@@ -144,9 +146,9 @@ class MemoryRecorder:
                 self._span(at, start_ps + ramp.until(high), levels, batch)
             else:
                 self._marks_passed(at)
-                self._stretch(ramp, low, high, owned, external, batch, before, due)
+                self._stretch(ramp, low, high, owned, first, external, batch, before, due)
         at_first = before + sum(slots for step, slots in due if step == 0)
-        levels = self._levels(owned.use_at(0), at_first, external)
+        levels = self._levels(first, at_first, external)
         self._close_row(start_ps, ramp.until(steps), steps, batch, levels)
 
     def _pieces(self, start_ps: int, ramp: Ramp, steps: int) -> list[tuple[int, int, bool]]:
@@ -206,6 +208,7 @@ class MemoryRecorder:
         low: int,
         high: int,
         owned: Levels,
+        first: PoolUse,
         external: int,
         batch: Batch,
         before: int,
@@ -216,7 +219,7 @@ class MemoryRecorder:
         self._end_ps += time_ps
         if self._saturated_only and not batch.waiting:
             return
-        count, used = batch.decode_tokens, owned.use_at(0).used
+        count, used = batch.decode_tokens, first.used
         used_ps = ramp.weighted(used, count, low, high)
         unwritten_ps = owned.unwritten_sum(high, *ramp)
         if low:
@@ -236,7 +239,7 @@ class MemoryRecorder:
         peaks[_USED] = max(peaks[_USED], used + count * (high - 1))
         peaks[_INTERNAL] = max(peaks[_INTERNAL], internals[-1])
         peaks[_EXTERNAL] = max(peaks[_EXTERNAL], external)
-        peaks[_FREE] = max(peaks[_FREE], owned.use_at(low).free - external)
+        peaks[_FREE] = max(peaks[_FREE], (owned.use_at(low) if low else first).free - external)
         # `reserved` rises and falls within a leap; its top is looked for only where it could be a new one.
         if owned.bound > peaks[_RESERVED]:
             for index, internal in enumerate(internals):

@@ -96,6 +96,7 @@ class _Stable(Drive):
 
     pure_until = 0
     promised = 0
+    head: Sequence | None = None
     cause = ""
 
     def arrived(self, sequence: Sequence) -> None:
@@ -106,6 +107,7 @@ class _Stable(Drive):
         self.pure_until = self.now
 
     def before_plan(self) -> None:
+        self.head = self.scheduler.head
         limit = self.steps_to_a_finish()
         steps = self.scheduler.stable_steps(max(limit, 1))
         promise(0 <= steps <= max(limit, 1), f"{self.name}: stable_steps({max(limit, 1)}) is {steps}, above its limit")
@@ -125,7 +127,7 @@ class _Stable(Drive):
     def planned(self, plan: StepPlan) -> None:
         if self.now < self.pure_until:
             waits = [(b.sequence.id, b.short.cause, b.outcome) for b in plan.blocked]
-            retries = all(b.sequence is self.queue_before[0] and b.outcome == "wait" for b in plan.blocked)
+            retries = all(b.sequence is self.head and b.outcome == "wait" for b in plan.blocked)
             retries = retries and all(b.short.cause == self.cause for b in plan.blocked)
             same_set = self.running == self.running_before and plan.decodes == len(self.running)
             promise(

@@ -81,9 +81,9 @@ class _Working(Drive):
             not idle or left == 0 or bool(plan.preempted),
             f"{self.name}: work waits that could be done: {idle} run and get nothing, {left} tokens of budget are left",
         )
-        if not self.queue or plan.preempted or len(self.running) >= self.limits.max_num_seqs:
+        head = self.scheduler.head
+        if head is None or plan.preempted or len(self.running) >= self.limits.max_num_seqs:
             return
-        head = self.queue[0]
         known = self.known(head)
         if known <= left:
             got = self.allocator.acquire((Ask(head, known, True, known, not self.running),))

@@ -1,0 +1,56 @@
+# make demo     one command to see what kvsim does: installs it and compares four allocators on real traffic
+# make test     installs what the tests need and runs them (under 10 minutes on 2 cores)
+# make test-all the slow ones too
+# make bench    what a run costs: CPU, memory and start-up, against the budgets
+# make check    lint, types, import contracts
+# make reports  rebuilds the committed figures in reports/
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+WORKERS ?= auto
+
+.PHONY: demo test test-all bench check lint types contracts reports clean
+
+demo: $(VENV)/.installed
+	$(BIN)/kvsim compare scenarios/azure-conversation.yaml
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not budget"
+	$(BIN)/python -m pytest -m "budget and not slow"
+
+test-all: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not budget"
+	$(BIN)/python -m pytest -m budget
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -q -s -m budget tests/budgets
+
+check: lint types contracts
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev
+	$(BIN)/mypy
+
+contracts: $(VENV)/.installed-dev
+	$(BIN)/lint-imports
+
+reports: $(VENV)/.installed
+	$(BIN)/kvsim compare scenarios/azure-conversation.yaml -o reports/azure-conversation
+
+clean:
+	rm -rf $(VENV) runs
+
+$(VENV)/.created:
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.created pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.created pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	touch $@ $(VENV)/.installed
