@@ -25,10 +25,6 @@ class Flight(Protocol):
         """Something happened that was not foreseen: end with the step in progress. True if that is sooner."""
         ...
 
-    def over_before(self, now_ps: int) -> int:
-        """Steps of a leap that were over before `now_ps`."""
-        ...
-
     def use(self, now_ps: int) -> PoolUse:
         """Where the slots are in the step in progress."""
         ...
@@ -69,10 +65,6 @@ class StepInFlight:
     def cut(self, now_ps: int) -> bool:
         """See `Flight`; a step cannot be cut."""
         return False
-
-    def over_before(self, now_ps: int) -> int:
-        """See `Flight`."""
-        return 0
 
     def use(self, now_ps: int) -> PoolUse:
         """See `Flight`."""
@@ -137,14 +129,10 @@ class LeapInFlight:
         self.end_ps = self.start_ps + self._ramp.until(steps)
         return True
 
-    def over_before(self, now_ps: int) -> int:
-        """See `Flight`."""
-        return self._ramp.done_by(now_ps - self.start_ps - 1, self._steps)
-
     def use(self, now_ps: int) -> PoolUse:
         """See `Flight`."""
         # A step that ends at this very moment is still in progress: what comes from outside comes first.
-        return self._leap.use_at(self.over_before(now_ps))
+        return self._leap.use_at(self._ramp.done_by(now_ps - self.start_ps - 1, self._steps))
 
     def finish(self, live: Mapping[int, Journey]) -> list[Sequence]:
         """See `Flight`."""

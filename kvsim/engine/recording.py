@@ -12,14 +12,16 @@ from kvsim.step import PoolUse, Preempted, Short, StepPlan
 class Recording:
     """The recorders of one replica; request records and step records share nothing but the calls made here."""
 
-    def __init__(self, pool_slots: int, *, window: str = "auto") -> None:
+    def __init__(self, pool_slots: int, *, window: str = "auto", warmup_ps: int = 0) -> None:
         self.occupancy = Occupancy()
         self.requests = RequestLog()
         self.memory = MemoryRecorder(pool_slots, self.occupancy, window=window)
         self.gaps = DurationHistogram()
-        """Inter-token latency: every gap between two tokens of a request."""
+        """Inter-token latency: every gap between two tokens of a request that arrived after the warm-up."""
         self.copied_slots = 0
-        self._skipped = 0
+        self._warmup_ps = warmup_ps
+        self._early: set[int] = set()
+        """Decoding requests that arrived before the end of the warm-up; their gaps do not count."""
 
     # Requests.
 
@@ -48,18 +50,23 @@ class Recording:
         """A running request loses its KV; until now it emitted a token at the end of each step."""
         if victim.decoding:
             journey.last_token_ps = now_ps
+            self._early.discard(journey.request.id)
         self.requests.preempted(journey, victim.lost_tokens)
         self.memory.never_written.gives_back(journey.sequence)
 
     def sampled(self, now_ps: int, journey: Journey) -> None:
         """A prompt, or what had to be computed again, is done, and a token is out."""
+        early = journey.request.arrival_ps < self._warmup_ps
+        if early:
+            self._early.add(journey.request.id)
         if journey.first_token_ps is None:
             journey.first_token_ps = now_ps
-        else:
+        elif not early:
             self.gaps.add(now_ps - journey.last_token_ps)
 
     def ended(self, now_ps: int, journey: Journey, end: str, generated: int) -> None:
         """A request that was in the system has ended."""
+        self._early.discard(journey.request.id)
         self.memory.never_written.gives_back(journey.sequence)
         self.occupancy.leave(now_ps)
         self.requests.end(now_ps, journey, end, generated)
@@ -80,7 +87,7 @@ class Recording:
         """A planned step is over, and nothing is written yet."""
         duration = now_ps - start_ps
         self.memory.step(start_ps, duration, clock, use, external, batch)
-        self.gaps.add(duration, plan.decodes)
+        self.gaps.add(duration, plan.decodes - len(self._early))
         for chunk in plan.chunks:
             self.requests.written(live[chunk.sequence.id], chunk.written, chunk.tokens)
 
@@ -96,17 +103,8 @@ class Recording:
     ) -> None:
         """A leap is over, and nothing is written yet."""
         self.memory.leap(start_ps, ramp, steps, clock, owned, external, batch)
-        skipped, self._skipped = self._skipped, 0
-        if steps > skipped:
-            first = ramp.first_ps + ramp.rise_ps * skipped
-            self.gaps.add_ramp(first, ramp.rise_ps, steps - skipped, batch.decode_tokens)
+        self.gaps.add_ramp(ramp.first_ps, ramp.rise_ps, steps, batch.decode_tokens - len(self._early))
 
     def stopped(self, start_ps: int, now_ps: int, clock: int, use: PoolUse, external: int, batch: Batch) -> None:
         """The horizon cuts a step."""
         self.memory.stop(start_ps, now_ps, clock, use, external, batch)
-
-    def open_window(self, now_ps: int, over: int) -> None:
-        """The warm-up ends; `over` steps of the leap in progress ended before it."""
-        self.memory.open(now_ps)
-        self.gaps.clear()
-        self._skipped = over

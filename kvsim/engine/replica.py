@@ -112,11 +112,6 @@ class Replica:
             self._end(journey, "cancelled")
         self._cut()
 
-    def open_window(self) -> None:
-        """The warm-up ends now, perhaps in the middle of a leap."""
-        now = self.clock.now_ps
-        self.recording.open_window(now, self._flight.over_before(now) if self._flight else 0)
-
     def halt(self) -> None:
         """The horizon: what runs and what waits stays unfinished; the step in progress counts up to now."""
         now = self.clock.now_ps
@@ -198,9 +193,12 @@ class Replica:
             return None
         count, context = decodes.count, decodes.written + decodes.count
         base, slope = self.timing.decode(count)
+        ramp = Ramp(base + slope * context, slope * count)
+        if slope < 0:
+            raise CheckError(f"a context token takes {slope} ps: the clock must go forward, so no part of a step may")
         return LeapInFlight(
             now,
-            Ramp(base + slope * context, slope * count),
+            ramp,
             leap,
             self.allocator,
             self.recording,

@@ -54,7 +54,7 @@ def simulate(
         raise InputError("the workload has no requests; a run needs at least one")
     allocator = scheduler.allocator
     reference_need = allocator.capacity(median_low(request.prompt_tokens for request in first))
-    recording = Recording(allocator.pool_slots, window=window)
+    recording = Recording(allocator.pool_slots, window=window, warmup_ps=warmup_ps)
     clock = Clock()
     replica = Replica(
         clock,
@@ -70,7 +70,7 @@ def simulate(
     )
     clock.process(_arrivals(clock, chain(first, stream), replica))
     if warmup_ps:
-        At(clock, warmup_ps, ARRIVAL, lambda _: replica.open_window())
+        At(clock, warmup_ps, ARRIVAL, lambda _: recording.memory.open(clock.now_ps))
     if horizon_ps is None:
         clock.run()
     else:

@@ -239,7 +239,7 @@ class PagedLeap(Leap):
         allocator = self._allocator
         size, count = allocator.block_size, allocator.decodes.count
         start = (self._first + first) % size
-        slack = sum(map(mul, allocator._phases, _slack_rows(size)[start]))
+        slack: int = sum(map(mul, allocator._phases, _slack_rows(size)[start]))
         # From one step to the next every member writes a token, and those that cross get a block.
         crossings = self._phases_from(start)[1 : min(last - first, size)]
         return slack + max(accumulate((size * n - count for n in crossings), initial=0))

@@ -44,6 +44,8 @@ class DurationHistogram:
 
     def add_ramp(self, first_ps: int, rise_ps: int, steps: int, times: int) -> None:
         """Add first, first + rise, ... (`steps` durations), each `times` times. O(buckets crossed)."""
+        if not times:
+            return
         last_ps = first_ps + rise_ps * (steps - 1)
         counts, done = self.counts, 0
         while done < steps:
@@ -57,11 +59,6 @@ class DurationHistogram:
         self.sum_ps += times * (first_ps * steps + rise_ps * (steps * (steps - 1) // 2))
         if last_ps > self.max_ps:
             self.max_ps = last_ps
-
-    def clear(self) -> None:
-        """Forget everything (the end of a warm-up)."""
-        self.counts.clear()
-        self.count = self.sum_ps = self.max_ps = 0
 
     def quantile_ps(self, share: float) -> float | None:
         """The duration below which `share` of the values lie, to the middle of its bucket; None when empty."""

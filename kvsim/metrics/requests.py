@@ -50,7 +50,7 @@ class Journey:
 
 def allowed_output(request: Request, max_model_len: int) -> tuple[int, str]:
     """Output tokens that `request` will emit if nothing stops it, and the finish reason that this means."""
-    room = max_model_len - request.prompt_tokens
+    room = max(0, max_model_len - request.prompt_tokens)
     allowed, reason = request.output_tokens, "eos"
     if request.max_tokens is not None and request.max_tokens < allowed:
         allowed, reason = request.max_tokens, "max_tokens"
@@ -108,7 +108,7 @@ class RequestLog:
         """A request has arrived."""
         self.arrived += 1
         self.last_arrival_ps = journey.request.arrival_ps
-        if journey.limit == "max_model_len":
+        if journey.limit == "max_model_len" and journey.allowed:
             self.clipped += 1
 
     def blocked(self, now_ps: int, journey: Journey, short: Short, outcome: str) -> None:

@@ -13,6 +13,7 @@ from importlib.resources import files
 
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import Gpu
+from kvsim.catalog.weights import EMBEDDING_BITS
 from kvsim.step import Chunk
 
 _PS = 1e12
@@ -63,7 +64,10 @@ class RooflineTiming:
         self._footprint = footprint
         self._parameters = p = parameters or roofline_parameters()
         self._ranks = footprint.tensor_parallel
-        self._all_weights = footprint.weight_bytes  # refuses a model whose weights are not known
+        # A step looks up a few rows of an input embedding; only a table that is the LM head too is read whole.
+        weights = footprint.weights
+        looked_up = 0 if weights.tied else weights.embedding * EMBEDDING_BITS // 8
+        self._weights_read = footprint.weight_bytes - looked_up / self._ranks
         peak = gpu.flops_per_s(footprint.weights_dtype)
         attention_peak = gpu.flops_per_s("bf16")
         bandwidth = gpu.bandwidth_bytes_per_s
@@ -134,7 +138,7 @@ class RooflineTiming:
     def _weight_bytes(self, tokens: int) -> float:
         """Bytes of weights one rank reads: of the experts only those that the batch touches, drawn evenly."""
         footprint = self._footprint
-        every = self._all_weights
+        every = self._weights_read
         if not footprint.experts:
             return every
         touched = 1 - (1 - footprint.experts_active / footprint.experts) ** tokens

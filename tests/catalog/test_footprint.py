@@ -118,9 +118,7 @@ def test_layers_that_share_kv_count_once() -> None:
 
 
 def test_kv_heads_are_split_over_ranks_down_to_one() -> None:
-    per_token = [
-        Footprint(model("llama-3.1-8b"), tensor_parallel=n).kv_bytes_per_token for n in (1, 2, 8, 16)
-    ]
+    per_token = [Footprint(model("llama-3.1-8b"), tensor_parallel=n).kv_bytes_per_token for n in (1, 2, 8, 16)]
     assert per_token == [131_072, 65_536, 16_384, 16_384]
 
 
@@ -137,12 +135,8 @@ def test_the_type_of_the_kv_is_apart_from_that_of_the_weights() -> None:
     narrow = Footprint(model("llama-3.1-8b"), kv_dtype="fp8")
     assert 2 * narrow.kv_bytes_per_token == plain.kv_bytes_per_token
     assert narrow.weight_bytes == plain.weight_bytes
-    assert (
-        4 * Footprint(model("llama-3.1-8b"), kv_dtype="int4").kv_bytes_per_token == plain.kv_bytes_per_token
-    )
-    assert (
-        Footprint(model("llama-3.1-8b"), kv_dtype="fp32").kv_bytes_per_token == 2 * plain.kv_bytes_per_token
-    )
+    assert 4 * Footprint(model("llama-3.1-8b"), kv_dtype="int4").kv_bytes_per_token == plain.kv_bytes_per_token
+    assert Footprint(model("llama-3.1-8b"), kv_dtype="fp32").kv_bytes_per_token == 2 * plain.kv_bytes_per_token
 
 
 def test_a_ragged_batch_is_the_sum_over_requests(qwen3_4b: Footprint) -> None:
@@ -200,9 +194,7 @@ def test_tensor_parallel_must_divide_the_heads(ranks: int) -> None:
 
 
 def test_tensor_parallel_must_fit_the_kv_heads() -> None:
-    with pytest.raises(
-        ValueError, match=r"^tensor_parallel: 3 neither divides nor is a multiple of the 8 KV"
-    ):
+    with pytest.raises(ValueError, match=r"^tensor_parallel: 3 neither divides nor is a multiple of the 8 KV"):
         Footprint(model("llama-3.2-3b"), tensor_parallel=3)  # 24 heads share 8 KV heads
 
 
@@ -280,9 +272,7 @@ def test_a_model_that_forgets_everything_holds_any_length() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.sampled_from(models()), st.lists(st.tuples(st.integers(1, 9_000), st.integers(1, 9_000)), max_size=6)
-)
+@given(st.sampled_from(models()), st.lists(st.tuples(st.integers(1, 9_000), st.integers(1, 9_000)), max_size=6))
 def test_a_batch_is_its_requests_one_by_one(m: Model, requests: list[tuple[int, int]]) -> None:
     footprint = Footprint(m)
     whole = footprint.batch([p for p, _ in requests], [o for _, o in requests])

@@ -75,9 +75,7 @@ def test_a_mixture_of_experts_counted_by_hand() -> None:
         ("Qwen2.5-0.5B", 1, "bf16", 0.93),
     ],
 )
-def test_weight_bytes_are_within_1_percent_of_logged_start_ups(
-    name: str, ranks: int, dtype: str, gib: float
-) -> None:
+def test_weight_bytes_are_within_1_percent_of_logged_start_ups(name: str, ranks: int, dtype: str, gib: float) -> None:
     footprint = Footprint(model(name), tensor_parallel=ranks, weights_dtype=dtype)
     rounding = 0.005  # the logs print two digits
     assert footprint.weight_bytes / 2**30 == pytest.approx(gib, abs=0.01 * gib + rounding)

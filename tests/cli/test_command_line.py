@@ -131,9 +131,7 @@ def test_help_loads_nothing_heavy():
         "heavy = set('numpy pandas pydantic ruamel rich simpy matplotlib pyarrow scipy'.split())\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stderr == "[]\n"
 
 

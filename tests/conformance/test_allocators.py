@@ -105,7 +105,7 @@ class LeapsTooFar(PagedAllocator):
 class LeapsTooShort(PagedAllocator):
     def leap(self, limit):
         leap = super().leap(limit)
-        leap.steps -= leap.steps > 1
+        leap.steps -= 1 < leap.steps < limit
         return leap
 
 
@@ -205,7 +205,7 @@ class SettlesInSilence(ContiguousAllocator):
 
 class TakesWhatItReads(PagedAllocator):
     def leap(self, limit):
-        self._phases[0] += 1
+        self.watermark_blocks = self.watermark_blocks % 3 + 1
         return super().leap(limit)
 
 
@@ -280,7 +280,7 @@ PLANTED = [
     (KeepsTheRegionOfAFailedAdmission, "acquire_is_atomic", "regions of requests"),
     (LeapsTooFar, "a_leap_takes_the_steps_that_the_pool_serves", "longer than what the pool can serve"),
     (LeapsTooShort, "a_leap_takes_the_steps_that_the_pool_serves", "one more can be served"),
-    (LeapsBeyondItsLimit, "a_leap_takes_the_steps_that_the_pool_serves", "more than the limit"),
+    (LeapsBeyondItsLimit, "a_leap_takes_the_steps_that_the_pool_serves", "more than the limit|the limit must be"),
     (AddsUpWrongly, "a_leap_knows_the_levels_of_its_steps", "unwritten_sum"),
     (PeaksTooLow, "a_leap_knows_the_levels_of_its_steps", "unwritten_peak"),
     (BoundsTooLow, "a_leap_knows_the_levels_of_its_steps", "bound is"),

@@ -254,9 +254,7 @@ class GivesTheSameSlotsTwice(ContiguousAllocator):
         return got
 
 
-@pytest.mark.parametrize(
-    "bug", [CountsAReferenceTooMany, CountsAReferenceTooFew, SwapsAFreeBlockForAReference]
-)
+@pytest.mark.parametrize("bug", [CountsAReferenceTooMany, CountsAReferenceTooFew, SwapsAFreeBlockForAReference])
 def test_a_wrong_reference_count_is_caught(bug):
     caught("wrong reference count", lambda: paged(bug))
 
@@ -294,38 +292,29 @@ class Wrong(LinearTiming):
         return super().step_ps(decodes, context, chunks, copied_slots)
 
 
+def serve_one(timing, output_tokens, **options):
+    scheduler = ContinuousScheduler(paged(), max_num_seqs=1, max_num_batched_tokens=16)
+    return simulate([Request(0, 0, 5, output_tokens)], scheduler, timing, max_model_len=LIMIT, **options)
+
+
 @pytest.mark.parametrize("check", [False, True])
-@pytest.mark.parametrize("lasts", [0, -1, -5000])
-def test_a_step_that_takes_no_time_or_less_is_caught_with_or_without_check(lasts, check):
-    """Prompts that take so long, from the start; and decode steps, from the end of the first step on."""
-    for timing, at in ((Wrong(prompts=lasts), 0), (Wrong(decodes=(lasts, 0)), 1000)):
-        for stepwise in (False, True):
-            with pytest.raises(CheckError, match=f"from {at} ps to {at + lasts} ps: the clock must go forward"):
-                simulate(
-                    REQUESTS[:1],
-                    ContinuousScheduler(paged(), max_num_seqs=1, max_num_batched_tokens=16),
-                    timing,
-                    max_model_len=LIMIT,
-                    check=check,
-                    stepwise=stepwise,
-                )
-
-
 @pytest.mark.parametrize("stepwise", [False, True])
+@pytest.mark.parametrize("lasts", [0, -1, -5000])
+def test_a_step_that_takes_no_time_or_less_is_caught_with_or_without_check(lasts, stepwise, check):
+    """A prompt's step, from the start on; and the one decode step behind it, from 1000 ps on."""
+    for timing, at in ((Wrong(prompts=lasts), 0), (Wrong(decodes=(lasts, 0)), 1000)):
+        with pytest.raises(CheckError, match=f"from {at} ps to {at + lasts} ps: the clock must go forward"):
+            serve_one(timing, 2, check=check, stepwise=stepwise)
+
+
 @pytest.mark.parametrize(
-    "outputs",
-    [4, pytest.param(3, marks=pytest.mark.xfail(strict=False, reason="a leap looks at its whole span only"))],
+    ("outputs", "stepwise"),
+    [(4, False), (4, True), (3, True), (3, False)],
 )
 def test_a_step_time_that_falls_below_zero_on_the_way_is_caught(outputs, stepwise):
     """After 5 prompt tokens, decode steps of 20 - 3 x context: 2, -1 and -4 ps for contexts of 6, 7 and 8."""
     with pytest.raises(CheckError, match="the clock must go forward"):
-        simulate(
-            [Request(0, 0, 5, outputs)],
-            ContinuousScheduler(paged(), max_num_seqs=1, max_num_batched_tokens=16),
-            Wrong(decodes=(20, -3)),
-            max_model_len=LIMIT,
-            stepwise=stepwise,
-        )
+        serve_one(Wrong(decodes=(20, -3)), outputs, stepwise=stepwise)
 
 
 def test_a_clock_that_steps_back_is_caught(monkeypatch):

@@ -59,7 +59,5 @@ def agrees_with_naive(case, log):
 @settings(max_examples=EXAMPLES)
 @given(scenarios(), st.integers(0, 60_000), st.sampled_from(["auto", "last_finish", "saturated"]))
 def test_what_is_measured_in_a_window_does_not_depend_on_leaping(case, warmup_ps, window):
-    runs = [
-        run_case(case, stepwise=stepwise, warmup_ps=warmup_ps, window=window) for stepwise in (False, True)
-    ]
+    runs = [run_case(case, stepwise=stepwise, warmup_ps=warmup_ps, window=window) for stepwise in (False, True)]
     assert everything(runs[0]) == everything(runs[1])

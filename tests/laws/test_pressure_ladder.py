@@ -119,7 +119,7 @@ def test_on_every_rung_leaping_is_stepping(climbed):
 
 
 def test_where_there_is_room_for_all_nothing_is_blocked(climbed):
-    case, log = climbed[0]
+    _, log = climbed[0]
     assert log.recording.requests.events == []
     assert log.recording.requests.preemptions == 0
     assert len(ended_as(log, "finished")) == REQUESTS

@@ -48,9 +48,7 @@ def serve(rate, outputs, seed, *, requests, max_num_seqs=1):
     scheduler = ContinuousScheduler(
         PagedAllocator(1 << 20, block_size=16), max_num_seqs=max_num_seqs, max_num_batched_tokens=max_num_seqs
     )
-    log = simulate(
-        Workload(traffic, seed=seed), scheduler, LinearTiming(step_ps=D_PS), max_model_len=1 << 16
-    )
+    log = simulate(Workload(traffic, seed=seed), scheduler, LinearTiming(step_ps=D_PS), max_model_len=1 << 16)
     ended = sorted(log.recording.requests.ended, key=lambda request: request.id)
     assert len(ended) == requests
     assert all(request.end == "finished" for request in ended)

@@ -89,11 +89,3 @@ def test_a_quantile_lies_in_the_bucket_of_the_exact_one(values, share):
 
 def test_nothing_added_has_no_quantile():
     assert DurationHistogram().quantile_ps(0.5) is None
-
-
-def test_the_end_of_a_warm_up_forgets_everything():
-    histogram = DurationHistogram()
-    histogram.add_ramp(10**9, 10**6, 50, 3)
-    histogram.clear()
-    assert (histogram.count, histogram.sum_ps, histogram.max_ps, histogram.counts) == (0, 0, 0, {})
-    assert histogram.quantile_ps(0.99) is None

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from kvsim.metrics.histogram import DurationHistogram
 from kvsim.metrics.memory import Batch, MemoryRecorder
-from kvsim.metrics.requests import Ended, RequestLog
+from kvsim.metrics.requests import Ended, Journey, RequestLog
 from kvsim.metrics.result import to_json
 from kvsim.metrics.summary import Run, Slo, gap_spread, measured, metrics, pools, shares, spread
 from kvsim.metrics.window import Occupancy
+from kvsim.request import Request, Sequence
 from kvsim.step import CAUSES, CLASSES, ENDS, PoolUse, Short
 from tests.laws.cases import run_case
 
@@ -27,6 +28,39 @@ CONTRACT = {
     "itl_s", "e2e_s", "output_tokens_per_s", "requests_per_s", "goodput_per_s", "simulated_s", "steps",
 }  # fmt: skip
 """The keys that the issue promises; more may be added, none taken away."""
+
+
+SMALL = {
+    "pool_slots": 96,
+    "block_size": 4,
+    "chunk": 8,
+    "watermark": 0.0,
+    "reserve_full_isl": True,
+    "max_num_seqs": 6,
+    "max_num_batched_tokens": 32,
+    "max_model_len": 32,
+    "long_prefill_token_threshold": 0,
+    "chunked_prefill": True,
+    "horizon_ps": None,
+    "step_time": {"base_ps": 900, "token_ps": 3, "context_ps": 1, "copied_ps": 5},
+}
+
+
+def run_of(case: dict[str, Any], *, window: str, warmup_ps: int = 0) -> Run:
+    log = run_case(case, stepwise=False, window=window, warmup_ps=warmup_ps)
+    recording = log.recording
+    return Run(
+        requests=recording.requests,
+        memory=recording.memory,
+        gaps=recording.gaps,
+        end_ps=log.end_ps,
+        last_arrival_ps=log.last_arrival_ps,
+        copied_bytes=0,
+        block_size=None,
+        window=window,
+        slo=Slo(ttft_ps=10**6),
+        warmup_ps=warmup_ps,
+    )
 
 
 def ended(number: int = 0, arrival_s: float = 0, end_s: float = 10, **other: Any) -> Ended:
@@ -129,9 +163,6 @@ def test_ends_and_losses_are_counted_over_the_whole_run():
 
 
 def test_blocked_allocations_are_counted_by_cause():
-    from kvsim.metrics.requests import Journey
-    from kvsim.request import Request, Sequence
-
     run = made_run([ended()])
     for number, cause in enumerate(("capacity", "never", "capacity")):
         journey = Journey(Request(number, 0, 1, 1), Sequence(number, 1, None), 1, "eos")
@@ -336,42 +367,25 @@ def test_shares_of_nothing_do_not_exist():
     assert set(shares([0] * 8, 0).values()) == {None}
 
 
+@pytest.mark.parametrize(
+    ("window", "running", "waiting"), [("last_finish", 1, 3 / 6), ("saturated", 1, 1)], ids=["whole", "saturated"]
+)
+def test_who_waits_is_who_is_there_and_does_not_run(window, running, waiting):
+    # Two requests arrive at 0, one runs at a time, each for three steps of a second: the second waits for 3 of 6 s.
+    requests = [Request(number, 0, 5, 3) for number in range(2)]
+    case = SMALL | {"requests": requests, "allocator": "paged", "max_num_seqs": 1}
+    case["step_time"] = {"base_ps": S, "token_ps": 0, "context_ps": 0, "copied_ps": 0}
+    found = metrics(run_of(case, window=window))
+    assert (found["mean_running"], found["mean_waiting"]) == (running, waiting)
+    assert found["queue_s"]["max"] == 3
+
+
 @pytest.mark.parametrize("allocator", ["paged", "contiguous", "reserve"])
 @pytest.mark.parametrize("window", ["auto", "last_finish", "saturated"])
 def test_the_mean_shares_of_a_run_add_up_to_one(allocator, window):
-    from kvsim.request import Request
-
     requests = [Request(number, number * 700, 5 + number % 7, 3 + number % 11) for number in range(40)]
-    case = {
-        "requests": requests,
-        "allocator": allocator,
-        "pool_slots": 96,
-        "block_size": 4,
-        "chunk": 8,
-        "watermark": 0.0,
-        "reserve_full_isl": True,
-        "max_num_seqs": 6,
-        "max_num_batched_tokens": 32,
-        "max_model_len": 32,
-        "long_prefill_token_threshold": 0,
-        "chunked_prefill": True,
-        "horizon_ps": None,
-        "step_time": {"base_ps": 900, "token_ps": 3, "context_ps": 1, "copied_ps": 5},
-    }
-    log = run_case(case, stepwise=False, window=window, warmup_ps=1234)
-    recording = log.recording
-    run = Run(
-        requests=recording.requests,
-        memory=recording.memory,
-        gaps=recording.gaps,
-        end_ps=log.end_ps,
-        last_arrival_ps=log.last_arrival_ps,
-        copied_bytes=0,
-        block_size=None,
-        window=window,
-        slo=Slo(ttft_ps=10**6),
-    )
-    found = metrics(run)
+    case = SMALL | {"requests": requests, "allocator": allocator}
+    found = metrics(run_of(case, window=window, warmup_ps=1234))
     assert sum(found["mean_share"].values()) == pytest.approx(1, abs=1e-12)
     assert all(0 <= found["mean_share"][name] <= found["peak_share"][name] <= 1 for name in CLASSES)
     assert 0 <= found["goodput_per_s"] <= found["requests_per_s"]

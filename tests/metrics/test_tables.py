@@ -174,7 +174,7 @@ def test_a_request_in_the_table_has_its_lengths_times_and_end():
     ]
 
 
-def test_a_rejected_request_generates_no_fewer_than_no_tokens():
+def test_a_rejected_request_has_no_output_below_zero_and_clips_nothing():
     found, log = run_of(ONE_REQUEST | {"requests": [Request(0, 0, 70, 5)]}, stepwise=False)
     [only] = rows(found["requests"])
     assert only["end"] == "rejected"

@@ -13,9 +13,7 @@ POOL = 100
 def memory(**columns):
     length = len(columns["time_s"])
     table = {name: [0] * length for name in (*CLASSES, "running", "waiting")} | columns
-    table["free"] = [
-        POOL - sum(table[name][row] for name in CLASSES if name != "free") for row in range(length)
-    ]
+    table["free"] = [POOL - sum(table[name][row] for name in CLASSES if name != "free") for row in range(length)]
     return table
 
 

@@ -26,9 +26,7 @@ SCALARS = st.one_of(
     st.booleans(),
     st.integers(-3, 300),
     st.sampled_from([math.nan, math.inf, -0.5, 0.5, 1e30]),
-    st.sampled_from(
-        ["", ".", "/", "8/s", "-8/s", "1GiB", "2s", "paged", "gamma", "zipf", "model_limit", "x y", "~"]
-    ),
+    st.sampled_from(["", ".", "/", "8/s", "-8/s", "1GiB", "2s", "paged", "gamma", "zipf", "model_limit", "x y", "~"]),
 )
 VALUES = st.recursive(
     SCALARS,

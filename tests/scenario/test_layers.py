@@ -52,9 +52,7 @@ def test_a_key_of_a_profile_that_is_given_is_not_the_profiles(write: Write) -> N
 
 def test_another_kind_replaces_the_whole_mapping(write: Write) -> None:
     path = write("s.yaml", COMPLETE + "allocator: {name: paged, block_size: 32}\n")
-    assert load(path, overrides=["allocator=contiguous"]).settings.allocator == ContiguousSettings(
-        name="contiguous"
-    )
+    assert load(path, overrides=["allocator=contiguous"]).settings.allocator == ContiguousSettings(name="contiguous")
     uniform = load(path, overrides=["workload.prompt_tokens={distribution: uniform, min: 1, max: 9}"])
     lengths = uniform.settings.workload.prompt_tokens
     assert lengths is not None
@@ -155,9 +153,7 @@ def test_a_trace_is_found_beside_the_file_that_names_it(write: Write) -> None:
     assert load(path).trace == "sub/t.csv"
     assert load(path, overrides=["workload.trace=other.csv"]).trace == "other.csv"
     assert load(path, overrides=["workload.trace=azure-conv-2023"]).trace == "azure-conv-2023"
-    with pytest.raises(
-        InputError, match=r"--set: workload\.trace: t\.csv is neither a packaged trace nor a file"
-    ):
+    with pytest.raises(InputError, match=r"--set: workload\.trace: t\.csv is neither a packaged trace nor a file"):
         load(path, overrides=["workload.trace=t.csv"])
 
 
@@ -188,9 +184,7 @@ def test_from_dict_reads_back_what_to_dict_wrote(write: Write) -> None:
 
 def test_from_dict_gives_its_variants() -> None:
     base = {"model": "Llama-3.1-8B", "gpu": "H100", "workload": {"trace": "azure-conv-2023"}}
-    scenario = Scenario.from_dict(
-        {**base, "variants": {"a": {"seed": 1}, "b": {"pool.blocks": 9}}}, name="mine"
-    )
+    scenario = Scenario.from_dict({**base, "variants": {"a": {"seed": 1}, "b": {"pool.blocks": 9}}}, name="mine")
     assert scenario.name == "mine"
     assert [(name, one.seed) for name, one in scenario.variants()] == [("a", 1), ("b", 0)]
     assert Scenario.from_dict(base).variants()[0][0] == "scenario"

@@ -114,9 +114,7 @@ def test_an_override_is_a_piece_of_yaml(text: str, value: object) -> None:
     assert parse_value(text) == value
 
 
-@pytest.mark.parametrize(
-    "text", ["{", "[}", "a: b: c", "@", "%", "'", '"', "&", "*", "!!int x: [", "> \n\x00"]
-)
+@pytest.mark.parametrize("text", ["{", "[}", "a: b: c", "@", "%", "'", '"', "&", "*", "!!int x: [", "> \n\x00"])
 def test_broken_yaml_is_refused_in_one_line(text: str) -> None:
     for parse in (parse_value, lambda text: parse_document("f", text)):
         with pytest.raises(InputError) as error:

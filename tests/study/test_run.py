@@ -216,6 +216,17 @@ def test_watching_changes_nothing():
     assert run(scenario(), progress=lambda *_: None, check=True).summary == run(scenario()).summary
 
 
+def test_a_warm_up_is_left_out_of_what_is_measured_and_not_of_what_is_counted():
+    whole, later = (run(scenario(window=window)) for window in ({}, {"warmup": "2s"}))
+    arrivals = whole.tables["requests"]["arrival_s"]
+    assert whole.metrics["window_s"] == [0, arrivals[-1]]
+    assert later.metrics["window_s"] == [2, arrivals[-1]]
+    assert later.metrics["finished"] == 60
+    assert later.metrics["mean_share"]["used"] > whole.metrics["mean_share"]["used"]  # without the empty start
+    measured = [e2e for arrival, e2e in zip(arrivals, later.tables["requests"]["e2e_s"], strict=True) if arrival >= 2]
+    assert later.metrics["e2e_s"]["mean"] == pytest.approx(sum(measured) / len(measured))
+
+
 @pytest.mark.parametrize("until", ["auto", "last_finish", "saturated"])
 @pytest.mark.parametrize("horizon", ["30s", None])
 def test_a_warm_up_that_outlasts_the_run_measures_nothing(horizon, until):

@@ -36,9 +36,7 @@ def test_a_rule_is_taken_as_it_is():
     assert max_tokens_rule(rule) is rule
 
 
-@pytest.mark.parametrize(
-    "spec", [0, -1, True, 1.5, "max", None, {"times": 2}, {"times_output": 1, "x": 2}, {}]
-)
+@pytest.mark.parametrize("spec", [0, -1, True, 1.5, "max", None, {"times": 2}, {"times_output": 1, "x": 2}, {}])
 def test_a_rule_that_is_none_is_refused_by_name(spec):
     with pytest.raises(ValueError, match=r"^max_tokens: "):
         max_tokens_rule(spec)
@@ -51,9 +49,7 @@ def test_a_factor_that_is_no_factor_is_refused_by_name(factor):
 
 
 def patiences(share, chunk=1024, count=2_000):
-    return list(
-        islice(Patience(after_s=1.5, share=share).patiences_ps(np.random.default_rng(0), chunk), count)
-    )
+    return list(islice(Patience(after_s=1.5, share=share).patiences_ps(np.random.default_rng(0), chunk), count))
 
 
 def test_the_share_of_clients_that_give_up_is_the_share_asked():

@@ -53,9 +53,7 @@ def test_lengths_are_whole_numbers_of_at_least_one(law):
 
 @pytest.mark.parametrize("law", EVERY_LAW, ids=lambda law: law.distribution)
 def test_the_chunk_in_which_they_are_drawn_changes_nothing(law):
-    by_seven, by_many = (
-        list(islice(law.lengths(np.random.default_rng(3), chunk), 3_000)) for chunk in (7, 1024)
-    )
+    by_seven, by_many = (list(islice(law.lengths(np.random.default_rng(3), chunk), 3_000)) for chunk in (7, 1024))
     assert by_seven == by_many
 
 
@@ -80,10 +78,7 @@ def test_lognormal_by_mean_has_that_mean():
 
 
 def test_lognormal_by_mu_is_lognormal_by_median():
-    assert (
-        draw(Lognormal(mu=log(400), sigma=0.7), 50).tolist()
-        == draw(Lognormal(median=400, sigma=0.7), 50).tolist()
-    )
+    assert draw(Lognormal(mu=log(400), sigma=0.7), 50).tolist() == draw(Lognormal(median=400, sigma=0.7), 50).tolist()
 
 
 def test_gamma_has_its_mean_and_cv():

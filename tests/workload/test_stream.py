@@ -32,9 +32,7 @@ def column(workload, name):
 
 
 def test_a_trace_becomes_requests_numbered_in_order_of_arrival():
-    workload = Workload(
-        TraceTraffic("azure-conv-2023", requests=2), max_tokens=512, priority=3, tenant="chat"
-    )
+    workload = Workload(TraceTraffic("azure-conv-2023", requests=2), max_tokens=512, priority=3, tenant="chat")
     assert list(workload) == [
         Request(0, 0, 374, 44, max_tokens=512, priority=3, tenant="chat"),
         Request(1, 4_314_579_000_000, 396, 109, max_tokens=512, priority=3, tenant="chat"),
@@ -115,9 +113,7 @@ def test_doubling_a_poisson_rate_halves_every_gap():
 
 
 def test_arrivals_never_decrease():
-    assert all(
-        a <= b for a, b in pairwise(column(Workload(TraceTraffic("azure-conv-2023", rate=20)), "arrival_ps"))
-    )
+    assert all(a <= b for a, b in pairwise(column(Workload(TraceTraffic("azure-conv-2023", rate=20)), "arrival_ps")))
 
 
 def test_an_arrival_past_the_end_of_the_clock_is_an_error():
@@ -147,9 +143,7 @@ def test_generated_traffic_refuses_a_count_that_makes_no_sense(options, argument
 
 
 def test_the_report_is_plain_and_says_what_made_the_requests():
-    report = Workload(
-        generated(), max_tokens={"times_output": 2}, cancel=Patience(after_s=2, share=0.3)
-    ).describe()
+    report = Workload(generated(), max_tokens={"times_output": 2}, cancel=Patience(after_s=2, share=0.3)).describe()
     assert json.loads(json.dumps(report, allow_nan=False)) == {
         "source": "generated",
         "arrivals": {"process": "poisson", "rate": 8},

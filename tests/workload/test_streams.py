@@ -65,9 +65,7 @@ def test_a_seed_that_is_no_whole_number_in_range_is_refused(seed):
         Streams(seed)
 
 
-@pytest.mark.parametrize(
-    ("key", "argument"), [((-1, 0), "member"), ((0, -1), "turn"), ((1 << 64, 0), "member")]
-)
+@pytest.mark.parametrize(("key", "argument"), [((-1, 0), "member"), ((0, -1), "turn"), ((1 << 64, 0), "member")])
 def test_a_key_out_of_range_is_refused_by_name(key, argument):
     with pytest.raises(ValueError, match=f"^{argument}: "):
         Streams(0).generator("arrivals", *key)

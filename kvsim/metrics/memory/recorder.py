@@ -1,4 +1,4 @@
-"""The recorder of one pool: it integrates the eight classes of the accounting identity and keeps the record of steps."""
+"""The recorder of one pool: the eight classes of the accounting identity integrated, and the record of steps."""
 
 from array import array
 from typing import NamedTuple, Protocol

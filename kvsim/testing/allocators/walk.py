@@ -190,7 +190,7 @@ def pools(make: MakeAllocator, longest: int) -> Iterator[Callable[[], Allocator]
         yield lambda slots=slots: make(slots)  # type: ignore[misc]
 
 
-WALKS = 5
+WALKS = 3
 """Walks through each pool."""
 
 STEPS = 80

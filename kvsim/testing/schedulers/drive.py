@@ -225,7 +225,7 @@ def random_calls(random: Random, limits: Limits) -> list[Call]:
 def pools(longest: int) -> Iterator[Callable[[], Allocator]]:
     """Pools that are short, fragmented or ample, from less than the longest request to many of them."""
     for share in (0.7, 1, 1.6, 3, 12):
-        slots = int(share * longest) + 16
+        slots = max(16, int(share * longest))
         yield lambda n=slots: PagedAllocator(n, block_size=1)  # type: ignore[misc]
         yield lambda n=slots: PagedAllocator(n, block_size=16, watermark=0.1)  # type: ignore[misc]
         yield lambda n=slots: ContiguousAllocator(n, chunk=4)  # type: ignore[misc]

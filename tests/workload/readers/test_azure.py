@@ -61,9 +61,7 @@ def test_the_2025_form_is_iso_and_its_images_are_reported_as_ignored(trace):
 
 
 def test_columns_go_by_name_not_by_place(trace):
-    assert read(trace("GeneratedTokens,ContextTokens,TIMESTAMP", "44,374,2023-11-16 18:15:46")) == [
-        (0, 374, 44)
-    ]
+    assert read(trace("GeneratedTokens,ContextTokens,TIMESTAMP", "44,374,2023-11-16 18:15:46")) == [(0, 374, 44)]
 
 
 def test_gzip_is_told_by_content_whatever_the_name(trace, tmp_path):
@@ -147,9 +145,7 @@ def test_time_counts_from_the_first_row_that_is_kept(trace):
 
 def test_rows_out_of_order_are_an_error_that_says_where_and_what_to_do(trace):
     text = message(trace(HEADER, LATER, GOOD))
-    assert text.startswith(
-        "row 2 (line 3 of the file), column TIMESTAMP: 4.31458 s earlier than the row before; "
-    )
+    assert text.startswith("row 2 (line 3 of the file), column TIMESTAMP: 4.31458 s earlier than the row before; ")
     assert text.endswith("set `sort: true`")
 
 

@@ -1,0 +1,232 @@
+"""Replay of recorded cases: its own small ones by hand, what it refuses, and how a difference is told."""
+
+import json
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+
+from kvsim.engine.replay import compare_records, replay
+from kvsim.errors import InputError
+
+DATA = Path(__file__).parents[1] / "oracles" / "data" / "vllm"
+CASE = json.loads((DATA / "vllm_nocache_d1.json").read_text(encoding="utf-8"))
+RECORDED = [json.loads(line) for line in (DATA / "vllm_nocache_d1.out.jsonl").read_text().splitlines()]
+
+
+def case_of(*requests, **config):
+    """Requests as (id, arrival step, prompt tokens, output tokens), on 4 usable blocks of 4 unless told otherwise."""
+    settings = {"num_blocks": 5, "block_size": 4, "enable_prefix_caching": False, "max_num_seqs": 4}
+    return {
+        "config": settings | config,
+        "requests": [
+            {"id": name, "arrival_step": step, "prompt": [{"s": 1, "n": prompt}], "output_len": output}
+            for name, step, prompt, output in requests
+        ],
+    }
+
+
+def test_one_request_step_by_step():
+    """5 prompt and 4 output tokens on blocks of 4: 2 blocks up to 8 written tokens, which is all it ever writes."""
+    *steps, last = replay(case_of(("a", 0, 5, 4)))
+    assert [step["sched"] for step in steps] == [[["a", 5]], [["a", 1]], [["a", 1]], [["a", 1]]]
+    assert [step["used_after_schedule"] for step in steps] == [2, 2, 2, 2]
+    assert [step["free_after_step"] for step in steps] == [2, 2, 2, 4]
+    assert [step["usage"] for step in steps] == [0.5, 0.5, 0.5, 0]
+    assert [step["finished"] for step in steps] == [[], [], [], ["a"]]
+    assert [step["hits"] for step in steps] == [[["a", 0]], [], [], []]
+    assert last["summary"] == {
+        "steps": 4,
+        "sched_tokens": 8,
+        "preemptions": 0,
+        "evicted": 0,
+        "stored": 0,
+        "hit_tokens": 0,
+        "peak_used": 2,
+    }
+    assert last["requests"]["a"] == {
+        "arrival": 0,
+        "prompt": 5,
+        "first_sched": 0,
+        "first_tok": 0,
+        "done": 3,
+        "hits": [0],
+        "preempt": 0,
+        "computed": 8,
+        "output": 4,
+    }
+
+
+def test_a_preemption_is_told_with_the_tokens_lost_and_counts_a_second_admission():
+    """Two prompts of 8 fill 4 blocks of 4: at step 1 both need a third; "b" loses its 8, and waits for "a" to end.
+
+    "a" needs 8 + 2 - 1 = 9 slots: 3 blocks, and ends at step 1. "b" comes back at step 2 with 9 tokens.
+    """
+    *steps, last = replay(case_of(("a", 0, 8, 2), ("b", 0, 8, 3)))
+    assert [step["preempted"] for step in steps] == [[], [["b", 8]], [], []]
+    assert [step["sched"] for step in steps] == [[["a", 8], ["b", 8]], [["a", 1]], [["b", 9]], [["b", 1]]]
+    assert steps[1]["running"] == ["a"]
+    assert steps[1]["waiting"] == ["b"]
+    b = last["requests"]["b"]
+    assert (b["hits"], b["preempt"], b["computed"], b["output"], b["done"]) == ([0, 0], 1, 8 + 9 + 1, 3, 3)
+
+
+def test_the_counter_jumps_over_idle_steps():
+    steps = [line["step"] for line in replay(case_of(("a", 2, 1, 1), ("b", 9, 1, 2))) if "step" in line]
+    assert steps == [2, 9, 10]
+
+
+def test_an_output_beyond_the_models_limit_is_cut():
+    *_, last = replay(case_of(("a", 0, 6, 50), max_model_len=8))
+    assert last["requests"]["a"]["output"] == 2
+
+
+def test_segments_and_plain_ids_make_a_prompt():
+    case = case_of(("a", 0, 5, 1))
+    case["requests"][0]["prompt"] = [{"s": 1, "n": 3}, {"ids": [7, 8]}]
+    assert next(replay(case))["sched"] == [["a", 5]]
+
+
+def test_a_replay_stops_after_the_most_steps_that_the_case_allows():
+    lines = list(replay(case_of(("a", 0, 1, 9), max_steps=3)))
+    assert [line.get("step") for line in lines] == [0, 1, 2, None]
+    assert lines[-1]["requests"]["a"]["done"] is None
+
+
+# What is refused.
+
+
+def refused(case):
+    with pytest.raises(InputError) as error:
+        list(replay(case))
+    return str(error.value)
+
+
+@pytest.mark.parametrize("case", [[], {}, {"config": {}}, {"requests": []}, {"config": 3, "requests": []}])
+def test_what_is_no_case_is_refused(case):
+    assert "needs a `config` object and a `requests` list" in refused(case)
+
+
+@pytest.mark.parametrize("key", ["page_size", "max_total_num_tokens", "mode"])
+def test_a_case_of_sglang_is_refused_by_name(key):
+    assert "SGLang" in refused(case_of(("a", 0, 1, 1), **{key: 1}))
+
+
+def test_prefix_caching_is_refused_and_is_the_default():
+    assert "enable_prefix_caching is true" in refused(case_of(enable_prefix_caching=True))
+    case = case_of()
+    del case["config"]["enable_prefix_caching"]
+    assert "enable_prefix_caching is true" in refused(case)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("policy", "priority"),
+        ("async_scheduling", True),
+        ("groups", [{"kind": "full"}, {"kind": "sliding", "window": 64}]),
+        ("spec", {"k": 2}),
+        ("max_num_active_seqs", 4),
+        ("long_prefill_adaptive", True),
+        ("prefill_schedule_interval", 2),
+    ],
+)
+def test_a_rule_that_is_not_modelled_is_refused_with_key_and_value(key, value):
+    message = refused(case_of(**{key: value}))
+    assert f"config.{key} is {value!r}" in message
+
+
+def test_unknown_settings_are_all_named():
+    assert "unknown settings: bloc_size, watermrk" in refused(case_of(watermrk=1, bloc_size=2))
+
+
+@pytest.mark.parametrize("key", ["num_blocks", "block_size"])
+@pytest.mark.parametrize("value", [None, 0, -1, "16", 1.5])
+def test_a_pool_without_size_is_refused(key, value):
+    assert f"config.{key} is {value!r}" in refused(case_of(**{key: value}))
+
+
+@pytest.mark.parametrize("key", ["id", "arrival_step", "prompt", "output_len"])
+def test_a_request_that_lacks_something_is_refused_with_its_place_and_the_key(key):
+    case = case_of(("a", 0, 1, 1), ("b", 0, 1, 1))
+    del case["requests"][1][key]
+    message = refused(case)
+    assert "request 1" in message
+    assert key in message
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("arrival_step", "soon"), ("output_len", None), ("prompt", [{"s": 1}]), ("prompt", 7)]
+)
+def test_a_request_with_a_value_of_the_wrong_kind_is_refused_with_its_place(key, value):
+    case = case_of(("a", 0, 1, 1), ("b", 0, 1, 1))
+    case["requests"][1][key] = value
+    assert "request 1" in refused(case)
+
+
+# Differences.
+
+
+def compared(recorded, case=CASE):
+    return compare_records(replay(case), iter(recorded))
+
+
+def test_equal_records_are_counted():
+    assert compared(RECORDED) == (len(RECORDED), None)
+
+
+def test_who_ran_is_no_difference():
+    recorded = deepcopy(RECORDED)
+    recorded[-1] |= {"engine": "another", "version": "0.0", "core": "x", "tree": "y"}
+    assert compared(recorded)[1] is None
+
+
+@pytest.mark.parametrize("at", [0, 5, 104])
+def test_a_changed_number_is_told_with_step_field_and_both_states(at):
+    recorded = deepcopy(RECORDED)
+    was = recorded[at]["free_after_schedule"]
+    recorded[at]["free_after_schedule"] = was + 1
+    count, difference = compared(recorded)
+    first, ours, theirs = difference.splitlines()
+    assert count == at
+    step = RECORDED[at]["step"]
+    assert first == f"step {step}, field 'free_after_schedule': ours {was}, recorded {was + 1}"
+    assert ours == f"  ours:     {RECORDED[at]}"
+    assert theirs == f"  recorded: {recorded[at]}"
+
+
+def test_a_changed_order_is_a_difference():
+    recorded = deepcopy(RECORDED)
+    recorded[1]["sched"].reverse()
+    assert compared(recorded)[1].startswith("step 1, field 'sched': ours [['r0', 25], ")
+
+
+@pytest.mark.parametrize("field", ["preempted", "usage", "finished"])
+def test_a_missing_field_is_a_difference(field):
+    recorded = deepcopy(RECORDED)
+    del recorded[3][field]
+    assert compared(recorded)[1].startswith(f"step 3, field '{field}': ours ")
+    assert "recorded (missing)" in compared(recorded)[1]
+
+
+def test_a_field_that_only_the_recording_has_is_a_difference():
+    recorded = deepcopy(RECORDED)
+    recorded[3]["moon"] = "full"
+    assert compared(recorded)[1].startswith("step 3, field 'moon': ours (missing), recorded full")
+
+
+def test_a_changed_total_is_told_as_the_summarys():
+    recorded = deepcopy(RECORDED)
+    recorded[-1]["summary"]["peak_used"] -= 1
+    assert compared(recorded)[1].startswith("the summary, field 'summary': ours ")
+
+
+def test_a_recording_that_is_too_short_or_too_long_is_a_difference():
+    count, difference = compared(RECORDED[:7])
+    assert (count, difference.splitlines()[0]) == (
+        7,
+        "after record 7: the recording has ended, the replay differs",
+    )
+    count, difference = compared([*RECORDED, RECORDED[-1]])
+    assert count == len(RECORDED)
+    assert "the recording goes on" in difference
