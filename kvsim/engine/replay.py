@@ -58,11 +58,9 @@ def compare_records(ours: Iterator[Record], recorded: Iterator[Record]) -> tuple
     count = 0
     for ours_line, recorded_line in zip_longest(ours, recorded):
         if ours_line is None or recorded_line is None:
-            who = "the recording goes on" if ours_line is None else "the recording has ended"
-            return (
-                count,
-                f"after record {count}: {who}, the replay differs\n  ours:     {ours_line}\n  recorded: {recorded_line}",
-            )
+            ended = "the replay" if ours_line is None else "the recording"
+            text = f"{ended} ends after record {count}, the other goes on"
+            return count, f"{text}\n  ours:     {ours_line}\n  recorded: {recorded_line}"
         keys = [key for key in {**recorded_line, **ours_line} if key not in IGNORED]
         for key in keys:
             if ours_line.get(key, _MISSING) != recorded_line.get(key, _MISSING):

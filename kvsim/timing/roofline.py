@@ -13,7 +13,7 @@ from importlib.resources import files
 
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import Gpu
-from kvsim.catalog.weights import EMBEDDING_BITS
+from kvsim.catalog.weights import EMBEDDING_BITS, weight_bytes
 from kvsim.step import Chunk
 
 _PS = 1e12
@@ -138,9 +138,8 @@ class RooflineTiming:
     def _weight_bytes(self, tokens: int) -> float:
         """Bytes of weights one rank reads: of the experts only those that the batch touches, drawn evenly."""
         footprint = self._footprint
-        every = self._weights_read
         if not footprint.experts:
-            return every
-        touched = 1 - (1 - footprint.experts_active / footprint.experts) ** tokens
-        all_experts = footprint.experts * footprint.expert_parameters / footprint.parameters * every
-        return every - all_experts * (1 - touched)
+            return self._weights_read
+        untouched = (1 - footprint.experts_active / footprint.experts) ** tokens
+        experts = weight_bytes(footprint.experts * footprint.expert_parameters, footprint.weights_dtype)
+        return self._weights_read - untouched * experts / self._ranks

@@ -225,8 +225,8 @@ def test_a_recording_that_is_too_short_or_too_long_is_a_difference():
     count, difference = compared(RECORDED[:7])
     assert (count, difference.splitlines()[0]) == (
         7,
-        "after record 7: the recording has ended, the replay differs",
+        "the recording ends after record 7, the other goes on",
     )
     count, difference = compared([*RECORDED, RECORDED[-1]])
     assert count == len(RECORDED)
-    assert "the recording goes on" in difference
+    assert "the replay ends after record" in difference
