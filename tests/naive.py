@@ -66,9 +66,9 @@ class Engine:
     def admit(self, head: Life, chunk: int) -> int:
         """The blocks of the first chunk, behind the gates of admission; the need that is not met, else 0."""
         block, share = self.case.block_size, self.case.watermark if self.running else 0
-        chunk_need = self.capacity(chunk) + int(share * (self.case.pool_slots // block)) * block
-        gates = (self.capacity(head.tokens) if self.case.reserve_full_isl else 0, chunk_need)
-        return next((need for need in gates if need > self.free()), 0) or self.acquire(head, chunk)
+        spare = int(share * (self.case.pool_slots // block + 1)) * block  # of all blocks, the null block too
+        need = self.capacity(max(chunk, head.tokens if self.case.reserve_full_isl else 0)) + spare
+        return need if need > self.free() else self.acquire(head, chunk)
 
     def levels(self) -> dict[str, int]:
         """Slots by class of the accounting identity, as they stand until the end of the step just planned."""

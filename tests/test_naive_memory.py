@@ -25,10 +25,10 @@ def test_an_empty_plan_takes_no_time_and_is_no_step() -> None:
 
 
 def test_the_watermark_is_demanded_only_while_others_run() -> None:
-    """0.29 of 10 blocks are 2 whole ones."""
+    """0.29 of 11 blocks, the null block included, are 3 whole ones."""
     changes = {"block_size": 2, "pool_slots": 20, "watermark": 0.29}
     outcome, *_ = run(ask(10, 1), ask(8, 1), **changes)
-    assert outcome.events == [Event(0, 1, "capacity", "wait", 12, 10, 10)]
+    assert outcome.events == [Event(0, 1, "capacity", "wait", 14, 10, 10)]
     outcome, *_ = run(ask(18, 1), **changes)
     assert outcome.events == []
 

@@ -49,8 +49,11 @@ def replay(case: Record) -> Iterator[Record]:
 
     Raises InputError when the case lacks something, or asks for a rule that is not modelled yet.
     """
-    settings = _settings(case)
-    return _Replay(settings, case["requests"]).records()
+    try:
+        made = _Replay(_settings(case), case["requests"])
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the case cannot be replayed: {error}") from error
+    return made.records()
 
 
 def compare_records(ours: Iterator[Record], recorded: Iterator[Record]) -> tuple[int, str | None]:
@@ -109,8 +112,15 @@ class _Truth:
             self.arrival = int(entry["arrival_step"])
             self.prompt = sum(len(part["ids"]) if "ids" in part else int(part["n"]) for part in entry["prompt"])
             wanted = int(entry["output_len"])
+            if wanted < 1 or self.prompt < 1:
+                raise ValueError("a prompt or an output of less than one token")
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"request {index} of the case cannot be read: {error!r} is missing or wrong") from error
+        if self.prompt >= max_model_len:
+            raise InputError(
+                f"request {self.name!r} has {self.prompt} prompt tokens; max_model_len {max_model_len} leaves no room "
+                f"for an output"
+            )
         self.allowed = min(wanted, max_model_len - self.prompt)
         self.sequence = Sequence(index, self.prompt, None)
         self.first_sched: int | None = None
@@ -184,6 +194,9 @@ class _Replay:
     def _step(self, step: int) -> Record:
         scheduler, allocator, truths = self.scheduler, self.allocator, self.truths
         plan = scheduler.plan()
+        if plan.aborted:
+            names = ", ".join(repr(truths[sequence.id].name) for sequence in plan.aborted)
+            raise InputError(f"step {step}: request {names} can never have its blocks; the case needs a larger pool")
         scheduled = self._scheduled(plan)
         for truth, tokens in scheduled:
             if truth.first_sched is None:

@@ -36,7 +36,8 @@ class PagedAllocator(Allocator):
         self.block_size = block_size
         self.blocks = pool_slots // block_size
         self.pool_slots = self.blocks * block_size
-        self.watermark_blocks = int(watermark * self.blocks)
+        # The engine takes the share of all its blocks, the null block included, which lies outside this pool.
+        self.watermark_blocks = int(watermark * (self.blocks + 1))
         self.decodes = DecodeSet()
         self.free_blocks = self.blocks
         self.references = 0
@@ -74,12 +75,10 @@ class PagedAllocator(Allocator):
             table = self._table(ask.sequence)
             blocks = max(0, -(-ask.tokens // size) - table)
             if ask.admit:
-                gate = -(-ask.gate // size) - table
-                if need + gate > free:
-                    return self._short(gate)
-                spare = 0 if ask.alone else self.watermark_blocks
-                if need + blocks + spare > free:
-                    return self._short(blocks + spare)
+                # The gate, where there is one, asks for at least what the first chunk takes.
+                least = max(blocks, -(-ask.gate // size) - table) + (0 if ask.alone else self.watermark_blocks)
+                if need + least > free:
+                    return self._short(least)
             need += blocks
             if need > free:
                 return self._short(blocks)

@@ -45,6 +45,15 @@ class LinearTiming:
     ) -> None:
         if step_ps < 1:
             raise ValueError(f"step_ps is {step_ps}; a step takes at least one picosecond")
+        parts = {
+            "per_sequence_ps": per_sequence_ps,
+            "per_context_ps": per_context_ps,
+            "per_prefill_ps": per_prefill_ps,
+            "per_copied_ps": per_copied_ps,
+        }
+        for name, value in parts.items():
+            if value < 0:
+                raise ValueError(f"{name} is {value}; no part of a step takes less than no time")
         self._step, self._sequence = step_ps, per_sequence_ps
         self._context, self._prefill, self._copied = per_context_ps, per_prefill_ps, per_copied_ps
 

@@ -189,16 +189,23 @@ class AllocatorMachine(RuleBasedStateMachine):
     def decoding(self):
         return [s for s in self.running if s.decoding]
 
-    @rule(tokens=st.integers(1, LONGEST - 1), part=st.integers(1, LONGEST), gated=st.booleans())
-    def admit(self, tokens, part, gated):
-        self.ids += 1
-        sequence = Sequence(self.ids, tokens, None, tokens=tokens, admission=self.ids)
-        chunk = min(part, tokens)
-        ask = Ask(sequence, chunk, True, tokens if gated else 0, not self.running)
-        if self.ask([ask]):
-            self.running.append(sequence)
-            self.written[sequence.id] = 0
-            self.chunks[sequence.id] = Chunk(sequence, chunk, 0)
+    @rule(
+        prompts=st.lists(st.tuples(st.integers(1, LONGEST - 1), st.integers(1, LONGEST)), min_size=1, max_size=3),
+        gated=st.booleans(),
+    )
+    def admit(self, prompts, gated):
+        """One new request, or several in one call: all of them or none."""
+        asks = []
+        for tokens, part in prompts:
+            self.ids += 1
+            sequence = Sequence(self.ids, tokens, None, tokens=tokens, admission=self.ids)
+            alone = not (self.running or asks)
+            asks.append(Ask(sequence, min(part, tokens), True, tokens if gated else 0, alone))
+        if self.ask(asks):
+            for ask in asks:
+                self.running.append(ask.sequence)
+                self.written[ask.sequence.id] = 0
+                self.chunks[ask.sequence.id] = Chunk(ask.sequence, ask.tokens, 0)
 
     @rule(data=st.data())
     def extend(self, data):

@@ -15,6 +15,7 @@ SETTINGS = {
     "tight budget": {"max_num_seqs": 8, "max_num_batched_tokens": 12},
     "few": {"max_num_seqs": 2, "max_num_batched_tokens": 2},
     "short chunks": {"max_num_seqs": 6, "max_num_batched_tokens": 40, "long_prefill_token_threshold": 5},
+    "many prompts": {"max_num_seqs": 8, "max_num_batched_tokens": 10, "long_prefill_token_threshold": 3},
     "whole prompts": {"max_num_seqs": 6, "max_num_batched_tokens": 50, "chunked_prefill": False},
     "no gate": {"max_num_seqs": 8, "max_num_batched_tokens": 16, "reserve_full_isl": False},
 }
