@@ -45,6 +45,8 @@ class Sequence:
     arrival_ps: int = 0
     priority: int = 0
     tenant: str = ""
+    declared: int = 0
+    """Tokens that it was declared to hold in all, for policies that know by definition (0: nothing declared)."""
     tokens: int = 0
     written: int = 0
     origin: int = 0
@@ -52,3 +54,8 @@ class Sequence:
     admission: int = -1
     gone: bool = False
     """Left while it waited (cancelled); the queue drops it when it comes to it."""
+
+    @property
+    def reach(self) -> int:
+        """Tokens that must be provided for when it is admitted: those it has, or those it was declared to reach."""
+        return max(self.tokens, self.declared)

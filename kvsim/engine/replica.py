@@ -85,7 +85,8 @@ class Replica:
         )
         journey = Journey(request, sequence, allowed, limit)
         self.end_ps = now
-        need = allocator.capacity(request.prompt_tokens)
+        sequence.declared = allocator.declare(request.prompt_tokens, allowed)
+        need = allocator.capacity(max(request.prompt_tokens, sequence.declared))
         if request.prompt_tokens >= self.max_model_len or need > allocator.pool_slots:
             use = self._flight.use(now) if self._flight else allocator.usage()
             recording.rejected(now, journey, Short("never", need, use.free, use.largest_hole))
@@ -211,7 +212,7 @@ class Replica:
         if not self.allocator.has_holes:
             return 0
         head = self.scheduler.head
-        need = self._reference_need if head is None else self.allocator.capacity(head.tokens)
+        need = self._reference_need if head is None else self.allocator.capacity(head.reach)
         return self.allocator.external(need)
 
     def _batch(self, prefill: int, decodes: int, context: int, tokens: int) -> Batch:

@@ -12,6 +12,8 @@ from kvsim.engine.clock import ARRIVAL, HORIZON, At, Clock
 from kvsim.engine.recording import Recording
 from kvsim.engine.replica import Replica
 from kvsim.errors import InputError, RunError
+from kvsim.memory.interface import Allocator
+from kvsim.metrics.requests import allowed_output
 from kvsim.request import Request
 from kvsim.scheduling.interface import Scheduler
 from kvsim.timing.interface import StepTiming
@@ -53,7 +55,7 @@ def simulate(
     if not first:
         raise InputError("the workload has no requests; a run needs at least one")
     allocator = scheduler.allocator
-    reference_need = allocator.capacity(median_low(request.prompt_tokens for request in first))
+    reference_need = median_low(_need(allocator, request, max_model_len) for request in first)
     recording = Recording(allocator.pool_slots, window=window, warmup_ps=warmup_ps)
     clock = Clock()
     replica = Replica(
@@ -81,6 +83,12 @@ def simulate(
         )
     recording.memory.finish(replica.end_ps)
     return RunLog(recording, replica.end_ps, recording.requests.last_arrival_ps)
+
+
+def _need(allocator: Allocator, request: Request, max_model_len: int) -> int:
+    """Slots that `request` asks for when it is admitted."""
+    allowed, _ = allowed_output(request, max_model_len)
+    return allocator.capacity(max(request.prompt_tokens, allocator.declare(request.prompt_tokens, allowed)))
 
 
 def _arrivals(clock: Clock, requests: Iterator[Request], replica: Replica) -> Generator[Event, None, None]:

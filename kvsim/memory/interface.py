@@ -107,6 +107,14 @@ class Allocator(ABC):
     def last_growth(self, tokens: int) -> int:
         """How many tokens a sequence has written when it asks for the slots that hold its token number `tokens`."""
 
+    def declare(self, prompt_tokens: int, output_tokens: int) -> int:
+        """Tokens that a request is declared to hold in all, given its *true* output length.
+
+        The one place where truth reaches a policy, and only one that knows by definition (`reserve` with `pow2` or
+        `oracle`) answers anything but 0: nothing declared. Pure.
+        """
+        return 0
+
     def external(self, need_slots: int) -> int:
         """Free slots lost to shape: those in holes smaller than min(need_slots, total free). Pure."""
         return 0

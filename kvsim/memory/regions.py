@@ -70,7 +70,7 @@ class RegionAllocator(Allocator):
     def _grow(self, ask: Ask) -> int | Short:
         """Slots copied to make room for `ask`, or why there is none."""
         sequence, space = ask.sequence, self._space
-        need = self.capacity(max(ask.tokens, ask.gate, sequence.tokens if ask.admit else 0))
+        need = self.capacity(sequence.reach if ask.admit else ask.tokens)
         region = self._regions.get(sequence.id)
         if region and space.take_at(region[0] + region[1], need - region[1]):
             self._regions[sequence.id] = (region[0], need)

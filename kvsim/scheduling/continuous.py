@@ -191,7 +191,7 @@ class ContinuousScheduler:
             if len(self.running) >= self.max_num_seqs:
                 self._blocked = True
                 return
-            need = allocator.capacity(head.tokens)
+            need = allocator.capacity(head.reach)
             if need > allocator.pool_slots:
                 use = allocator.usage()
                 plan.blocked.append(Blocked(head, Short("outgrown", need, use.free, use.largest_hole), "abort"))
