@@ -85,7 +85,8 @@ class Replica:
         )
         journey = Journey(request, sequence, allowed, limit)
         self.end_ps = now
-        sequence.declared = allocator.declare(request.prompt_tokens, allowed)
+        declared = allocator.declare(request.prompt_tokens, allowed), self.scheduler.declare(sequence)
+        sequence.declared = max(declared)
         need = allocator.capacity(max(request.prompt_tokens, sequence.declared))
         if request.prompt_tokens >= self.max_model_len or need > allocator.pool_slots:
             use = self._flight.use(now) if self._flight else allocator.usage()

@@ -66,7 +66,6 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         kv_dtype=settings.model.kv_dtype,
         weights_dtype=settings.model.weights_dtype,
     )
-    timing = RooflineTiming(footprint, gpu(settings.gpu), roofline_parameters(settings.timing.parameters))
     limit = settings.engine.max_model_len or footprint.model.max_context
     if limit is None:
         raise InputError(
@@ -75,6 +74,13 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         )
     pool = _pool(settings, rules, footprint)
     allocator = _allocator(settings, rules, pool, limit)
+    block_size = allocator.block_size if isinstance(allocator, PagedAllocator) else None
+    timing = RooflineTiming(
+        footprint,
+        gpu(settings.gpu),
+        roofline_parameters(settings.timing.parameters),
+        block_size=block_size,
+    )
     scheduler = ContinuousScheduler(
         allocator,
         max_num_seqs=_given(settings.engine.max_num_seqs, rules.max_num_seqs),
@@ -84,6 +90,9 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         ),
         chunked_prefill=_given(settings.engine.chunked_prefill, rules.chunked_prefill),
         reserve_full_isl=_given(settings.engine.reserve_full_isl, rules.reserve_full_isl),
+        preemption=_given(settings.engine.preemption, rules.preemption),
+        victim=_given(settings.engine.victim, "last"),
+        max_model_len=limit,
     )
     traffic = _traffic(scenario)
     return Simulation(
@@ -93,7 +102,7 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         timing=timing,
         max_model_len=limit,
         bytes_per_slot=footprint.kv_bytes_per_token,
-        block_size=allocator.block_size if isinstance(allocator, PagedAllocator) else None,
+        block_size=block_size,
         slo=Slo(settings.slo.ttft, settings.slo.tpot, settings.slo.e2e),
         provenance={
             "timing": timing.provenance,
@@ -221,7 +230,7 @@ def _not_modelled(settings: Settings, rules: Profile, footprint: Footprint) -> l
     said = list(rules.known_deviations)
     shape = footprint.model
     if isinstance(settings.allocator, PagedSettings):
-        said.append("The cost of managing blocks: small blocks come free of charge in step time.")
+        said.append("The allocator's own time on the host, beyond what a step costs in any case.")
     if shape.window_layers:
         said.append(
             f"Sliding windows: the {shape.window_layers} window layers of {shape.name} "

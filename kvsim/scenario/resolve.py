@@ -114,6 +114,7 @@ _BY_PROFILE: dict[str, Callable[["Profile"], object]] = {
     "engine.chunked_prefill": lambda profile: profile.chunked_prefill,
     "engine.long_prefill_token_threshold": lambda profile: profile.long_prefill_token_threshold,
     "engine.reserve_full_isl": lambda profile: profile.reserve_full_isl,
+    "engine.preemption": lambda profile: profile.preemption,
     "allocator.block_size": lambda profile: profile.block_size,
     "allocator.watermark": lambda profile: profile.watermark,
     "capacity.gpu_memory_utilization": lambda profile: profile.gpu_memory_utilization,

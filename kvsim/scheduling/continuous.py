@@ -14,11 +14,21 @@ from collections import deque
 
 from kvsim.memory.interface import Allocator
 from kvsim.request import Sequence
-from kvsim.step import Ask, Blocked, Chunk, Preempted, Short, StepPlan
+from kvsim.scheduling.victims import VICTIMS
+from kvsim.step import Ask, Blocked, Chunk, Grant, Preempted, Short, StepPlan
+
+
+PREEMPTIONS = ("recompute", "abort", "never")
+"""What happens when a running request cannot be extended."""
 
 
 class ContinuousScheduler:
-    """First come, first served, with recompute preemption of the last admitted.
+    """First come, first served.
+
+    `preemption` says what happens when a running request cannot be extended: a `victim` loses its KV and computes it
+    again (recompute), the request itself fails, an out-of-memory error that its user sees (abort), or it cannot
+    happen, because a request is admitted only if all that run could reach their `max_tokens` beside it (never; a
+    request whose client sets none counts with `max_model_len`).
 
     `long_prefill_token_threshold` caps a chunk while more than one request is there (0: off). With
     `chunked_prefill` off a prompt is computed whole or waits. With `reserve_full_isl` a request is admitted only if
@@ -34,6 +44,9 @@ class ContinuousScheduler:
         long_prefill_token_threshold: int = 0,
         chunked_prefill: bool = True,
         reserve_full_isl: bool = True,
+        preemption: str = "recompute",
+        victim: str = "last",
+        max_model_len: int | None = None,
     ) -> None:
         if max_num_seqs < 1:
             raise ValueError(f"max_num_seqs is {max_num_seqs}; at least one request must be able to run")
@@ -42,7 +55,18 @@ class ContinuousScheduler:
                 f"max_num_batched_tokens is {max_num_batched_tokens}; it must be at least max_num_seqs "
                 f"({max_num_seqs}), so that every running request can decode in each step"
             )
+        if preemption not in PREEMPTIONS:
+            raise ValueError(f"preemption is {preemption!r}; it must be one of {', '.join(PREEMPTIONS)}")
+        if victim not in VICTIMS:
+            raise ValueError(f"victim is {victim!r}; it must be one of {', '.join(VICTIMS)}")
+        if preemption == "never" and max_model_len is None:
+            raise ValueError("max_model_len is missing; without preemption it bounds requests that set no max_tokens")
         self.allocator = allocator
+        self.preemption = preemption
+        self.max_model_len = max_model_len
+        self._victim = VICTIMS[victim]
+        self._committed = 0
+        """Slots that the running requests may come to own; kept where nothing is ever preempted."""
         self.max_num_seqs = max_num_seqs
         self.max_num_batched_tokens = max_num_batched_tokens
         self.long_prefill_token_threshold = long_prefill_token_threshold
@@ -87,7 +111,17 @@ class ContinuousScheduler:
             sequence.gone = True
             self.waiting_count -= 1
 
+    def declare(self, sequence: Sequence) -> int:
+        if self.preemption != "never":
+            return 0
+        assert self.max_model_len is not None
+        if sequence.max_tokens is None:
+            return self.max_model_len
+        return min(self.max_model_len, sequence.prompt_tokens + sequence.max_tokens)
+
     def _drop(self, sequence: Sequence) -> None:
+        if self.preemption == "never":
+            self._committed -= self.allocator.capacity(sequence.declared)
         del self.running[sequence.id]
         self.prefilling.pop(sequence.id, None)
         self.allocator.release(sequence)
@@ -148,6 +182,7 @@ class ContinuousScheduler:
         """Extend the running requests one by one, preempting from the end; the budget left."""
         budget = self.max_num_batched_tokens
         allocator, running = self.allocator, self.running
+        scheduled: dict[int, int] = {}
         for sequence in list(running.values()):
             if sequence.id not in running:
                 continue
@@ -163,13 +198,20 @@ class ContinuousScheduler:
                     plan.aborted.append(sequence)
                     plan.blocked.append(Blocked(sequence, outgrown, "abort"))
                     break
+                if self.preemption == "abort":
+                    self._drop(sequence)
+                    plan.aborted.append(sequence)
+                    plan.blocked.append(Blocked(sequence, got, "abort"))
+                    break
                 plan.blocked.append(Blocked(sequence, got, "preempt"))
-                victim = next(reversed(running.values()))
+                victim = self._victim(running.values(), allocator.decodes)
                 self._preempt(victim, plan)
+                budget += scheduled.pop(victim.id, 0)
                 if victim is sequence:
-                    return budget
+                    break
             else:
                 budget -= want
+                scheduled[sequence.id] = want
                 plan.copied_slots += got.copied_slots
                 plan.granted.append(sequence)
                 if not sequence.decoding:
@@ -179,6 +221,9 @@ class ContinuousScheduler:
     def _preempt(self, victim: Sequence, plan: StepPlan) -> None:
         decoding = victim.decoding
         self._drop(victim)
+        # One that was scheduled in this very step before it was chosen computes nothing after all.
+        plan.chunks[:] = [chunk for chunk in plan.chunks if chunk.sequence is not victim]
+        plan.granted[:] = [sequence for sequence in plan.granted if sequence is not victim]
         plan.preempted.append(Preempted(victim, victim.written, decoding))
         victim.written = 0
         self._queue.appendleft(victim)
@@ -207,7 +252,12 @@ class ContinuousScheduler:
                     return
                 chunk = budget
             gate = head.tokens if self.reserve_full_isl else 0
-            got = allocator.acquire((Ask(head, chunk, True, gate, not self.running),))
+            got: Grant | Short
+            if self.preemption == "never" and self._committed + need > allocator.pool_slots:
+                use = allocator.usage()
+                got = Short("capacity", need, use.free, use.largest_hole)
+            else:
+                got = allocator.acquire((Ask(head, chunk, True, gate, not self.running),))
             if isinstance(got, Short):
                 plan.blocked.append(Blocked(head, got, "wait"))
                 self._blocked = True
@@ -216,6 +266,8 @@ class ContinuousScheduler:
             head.admission = self._admissions
             self._admissions += 1
             self.running[head.id] = self.prefilling[head.id] = head
+            if self.preemption == "never":
+                self._committed += need
             plan.admitted.append(head)
             plan.chunks.append(Chunk(head, chunk, 0))
             budget -= chunk

@@ -20,6 +20,10 @@ class Scheduler(Protocol):
     def submit(self, sequence: Sequence) -> None:
         """A new request joins the queue."""
 
+    def declare(self, sequence: Sequence) -> int:
+        """Tokens that a new request must be provided for from the start, by what its client declared; 0: its own."""
+        ...
+
     def plan(self) -> StepPlan:
         """Decide the next step and get its memory. O(1) in the batch unless memory runs short, then O(running)."""
         ...

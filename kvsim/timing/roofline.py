@@ -27,6 +27,7 @@ class RooflineParameters:
     linear_compute_efficiency: float
     decode_attention_bandwidth_efficiency: float
     prefill_attention_compute_efficiency: float
+    block_lookup_tokens: float
     copy_bandwidth_efficiency: float
     kernel_overhead_s: float
     attention_overhead_s: float
@@ -38,9 +39,13 @@ class RooflineParameters:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            share = field.name.endswith("_efficiency")
-            if not (0 < value <= 1 if share else 0 <= value < 1):
-                what = "a share above 0, at most 1" if share else "a duration in seconds, from 0 to below 1"
+            if field.name.endswith("_efficiency"):
+                right, what = 0 < value <= 1, "a share above 0, at most 1"
+            elif field.name.endswith("_s"):
+                right, what = 0 <= value < 1, "a duration in seconds, from 0 to below 1"
+            else:
+                right, what = value >= 0, "a number of tokens, 0 or more"
+            if not right:
                 raise ValueError(f"{field.name} is {value}; it must be {what}")
 
 
@@ -56,11 +61,21 @@ def roofline_parameters(overrides: Mapping[str, float] | None = None) -> Rooflin
 
 
 class RooflineTiming:
-    """The time of a step of `footprint.model` on `footprint.tensor_parallel` GPUs of one kind."""
+    """The time of a step of `footprint.model` on `footprint.tensor_parallel` GPUs of one kind.
+
+    `block_size` is that of the block tables through which attention reads the KV (None: contiguous, no tables).
+    """
 
     provenance = "datasheet"
 
-    def __init__(self, footprint: Footprint, gpu: Gpu, parameters: RooflineParameters | None = None) -> None:
+    def __init__(
+        self,
+        footprint: Footprint,
+        gpu: Gpu,
+        parameters: RooflineParameters | None = None,
+        *,
+        block_size: int | None = None,
+    ) -> None:
         self._footprint = footprint
         self._parameters = p = parameters or roofline_parameters()
         self._ranks = footprint.tensor_parallel
@@ -74,7 +89,9 @@ class RooflineTiming:
         self._weights_rate = bandwidth * p.weights_bandwidth_efficiency
         self._linear_rate = peak * p.linear_compute_efficiency
         self._prefill_rate = attention_peak * p.prefill_attention_compute_efficiency
-        self._kv_rate = bandwidth * p.decode_attention_bandwidth_efficiency
+        # Attention that finds its KV through a block table spends as long on each block as on some token reads.
+        lookup = 1 if block_size is None else 1 + p.block_lookup_tokens / block_size
+        self._kv_rate = bandwidth * p.decode_attention_bandwidth_efficiency / lookup
         self._link_rate = gpu.gpu_link_bytes_per_s / 2 * p.link_bandwidth_efficiency
         if self._ranks > 1 and not self._link_rate:
             # Cards without a direct link talk over the host's.

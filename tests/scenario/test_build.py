@@ -174,8 +174,8 @@ def test_what_is_left_out_is_said_in_sentences():
         assert deviation in built().not_modelled
 
 
-def test_that_small_blocks_come_free_is_said_of_paged_alone():
-    assert said(built(), "small blocks come free")
+def test_that_the_allocators_own_time_is_free_is_said_of_paged_alone():
+    assert said(built(), "The allocator's own time")
     assert not said(built(allocator="contiguous"), "small blocks")
 
 

@@ -252,3 +252,11 @@ def test_an_overhead_may_be_nothing():
 def test_an_unknown_parameter_is_named_with_those_there_are():
     with pytest.raises(ValueError, match=r"speed is no parameter of the roofline; it has allreduce_latency_s, "):
         roofline_parameters({"speed": 1})
+
+
+@pytest.mark.parametrize(("block_size", "slower"), [(1, 4.7), (16, 1.23125), (256, 1.014453125)])
+def test_a_block_table_makes_decode_attention_slower_by_a_lookup_a_block(block_size, slower):
+    """3.7 token reads a block: the 20-26 % that PagedAttention s7.1 reports for blocks of 16."""
+    paged = RooflineTiming(Footprint(model("llama-3.1-8b")), gpu("H100"), block_size=block_size)
+    assert paged.decode(8)[1] == pytest.approx(timing().decode(8)[1] * slower, rel=1e-4)
+    assert paged.decode(8)[0] == timing().decode(8)[0]

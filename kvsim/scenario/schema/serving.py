@@ -39,6 +39,10 @@ class EngineSettings(Part):
     """The longest chunk of one prompt in a step, in tokens; 0: no limit but the budget."""
     reserve_full_isl: bool | None = None
     """Whether a request is admitted only when its whole prompt would fit, though it is computed in chunks."""
+    preemption: Literal["recompute", "abort", "never"] | None = None
+    """What happens when a running request cannot grow: a victim starts again, it fails, or admission rules it out."""
+    victim: Literal["last", "lowest-priority", "largest", "least-work"] | None = None
+    """Which running request is preempted; absent: the last admitted."""
 
 
 class PagedSettings(Part):
