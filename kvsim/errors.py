@@ -16,6 +16,10 @@ class InputError(KvsimError):
     exit_code = 2
 
 
+class PastClockError(InputError):
+    """A request arrives past the end of the 64-bit clock: wrong only for a run that goes on until then."""
+
+
 class RunError(KvsimError):
     """A run that cannot go on: no progress, or an invariant that `--check` found broken."""
 

@@ -73,9 +73,15 @@ class Ask(NamedTuple):
 
 
 class Grant(NamedTuple):
-    """The slots were had; `copied_slots` written slots move to a new place during the step."""
+    """The slots were had; `copied_slots` written slots move to a new place during the step.
+
+    `mapped_pages` pages of physical memory must be mapped before the step can begin. `compacted` says what was short
+    before regions slid together; each of these requests has its slots now.
+    """
 
     copied_slots: int = 0
+    mapped_pages: int = 0
+    compacted: tuple["Blocked", ...] = ()
 
 
 class Short(NamedTuple):
@@ -123,12 +129,21 @@ class StepPlan:
     context: int = 0
     """Tokens that these attend to: the written ones and the one being computed, over all of them."""
     copied_slots: int = 0
+    mapped_pages: int = 0
     admitted: list[Sequence] = field(default_factory=list)
     preempted: list[Preempted] = field(default_factory=list)
     aborted: list[Sequence] = field(default_factory=list)
     blocked: list[Blocked] = field(default_factory=list)
     granted: list[Sequence] = field(default_factory=list)
-    """Sequences whose own request for slots was met after the batch as a whole could not be."""
+    """Sequences whose own request for slots was met after the batch as a whole could not be, or by compaction."""
+
+    def take(self, grant: Grant) -> None:
+        """A grant is part of this step: what it costs, and what was short before it could be given."""
+        self.copied_slots += grant.copied_slots
+        self.mapped_pages += grant.mapped_pages
+        if grant.compacted:
+            self.blocked += grant.compacted
+            self.granted += [blocked.sequence for blocked in grant.compacted]
 
     @property
     def empty(self) -> bool:
@@ -137,7 +152,11 @@ class StepPlan:
 
 
 class PoolUse(NamedTuple):
-    """Slots of a pool by what the allocator knows: it cannot tell `reserved` from `internal` (both are unwritten)."""
+    """Slots of a pool by what the allocator knows: it cannot tell `reserved` from `internal` (both are unwritten).
+
+    All but `largest_hole` add up to the pool. `rounding` is what regions take beyond what was asked: nobody owns it, it
+    cannot be had, and it is part of `external`.
+    """
 
     used: int
     unwritten: int
@@ -146,3 +165,4 @@ class PoolUse(NamedTuple):
     cached: int
     free: int
     largest_hole: int
+    rounding: int = 0

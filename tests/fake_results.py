@@ -96,6 +96,14 @@ def events_table():
     }
 
 
+def preemptions_table():
+    return {
+        "time_s": array("d", [10 + row * 1.5 for row in range(10)]),
+        "request": array("q", range(3, 103, 10)),
+        "lost_tokens": array("q", [500] * 10),
+    }
+
+
 def fake_metrics(waste=0.04, fill=0.9, count=100):
     allocated = fill * 0.8
     mean = dict.fromkeys(CLASSES, 0.0)
@@ -136,6 +144,7 @@ def fake_metrics(waste=0.04, fill=0.9, count=100):
         "goodput_per_s": 6.5,
         "simulated_s": 99.75,
         "steps": 2793,
+        "window_s": [0.0, 90.0],
     }
 
 
@@ -148,6 +157,8 @@ def fake_result(name="paged", waste=0.04, fill=0.9, rows=400, count=100, wall_s=
         scenario_resolved={
             "model": {"value": "llama-3.1-8b", "source": "scenario.yaml:3"},
             "allocator.block_size": {"value": BLOCK_TOKENS, "source": "default"},
+            "engine.max_model_len": {"value": 8192, "source": "scenario.yaml:4"},
+            "window.until": {"value": "auto", "source": "default"},
         },
         provenance={"timing": "datasheet", "pool": "given: 2,588 blocks", "workload": "azure-conv-2023"},
         not_modelled=["small blocks come free"],
@@ -158,6 +169,7 @@ def fake_result(name="paged", waste=0.04, fill=0.9, rows=400, count=100, wall_s=
             "steps": steps_table(rows),
             "memory": memory_table(rows, waste, fill),
             "events": events_table(),
+            "preemptions": preemptions_table(),
         },
         wall_s=wall_s,
     )

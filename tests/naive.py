@@ -33,7 +33,7 @@ class Life:
 
 class Engine:
     def __init__(self, case: dict[str, Any]) -> None:
-        self.case, self.paged = SimpleNamespace(**case), case["allocator"] == "paged"
+        self.case, self.paged = SimpleNamespace(**case), case["allocator"] in ("paged", "virtual")
         self.waiting, self.running, self.ended = list[Life](), list[Life](), dict[int, Ended]()
         self.scheduled = list[tuple[Life, int]]()  # the step in progress: who computes how many tokens
         self.events, self.batches, self.now = list[Event](), list[int](), 0
@@ -185,7 +185,7 @@ def simulate(case: dict[str, Any], step_ps: Callable[..., int], watch: Callable[
             chunks = [(tokens, life.written) for life, tokens in engine.scheduled if not life.decoding]
             copied = sum(life.written for life in engine.running if len(life.regions) > 1)
             agenda.append((engine.now + step_ps(len(decodes), sum(decodes), chunks, copied), STEP_END, 0))
-    engine.now = engine.now if horizon is None else horizon
+    engine.now = engine.now if horizon is None or len(engine.ended) == len(case["requests"]) else horizon
     for life in [life for life in lives if life.id not in engine.ended]:
         engine.leave(life, "unfinished")
     engine.history.append((engine.now, {}))

@@ -172,9 +172,9 @@ def test_at_the_horizon_a_step_ends_but_none_starts() -> None:
     assert outcome.peaks["used"] == 3  # the fourth is written at the horizon and stands for no time
 
 
-def test_a_run_that_is_done_before_the_horizon_idles_up_to_it() -> None:
+def test_a_run_that_is_done_before_the_horizon_ends_with_its_last_request() -> None:
     outcome, *_ = run(ask(3, 1), pool_slots=10, horizon_ps=30)
-    assert (outcome.integrals, outcome.end_ps) == (slots(reserved=30, free=270), 30)
+    assert (outcome.integrals, outcome.end_ps) == (slots(reserved=30, free=70), 10)
 
 
 def test_a_granted_allocation_closes_the_episode_so_that_the_next_failure_is_a_new_event() -> None:

@@ -35,12 +35,8 @@ def test_the_readme_shows_every_verb_that_simulates():
 def test_every_command_of_the_readme_works(command, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
-    recorded = ROOT / "tests" / "oracles" / "data" / "vllm"
-    stand_ins = {
-        "CASE.json": str(recorded / "vllm_nocache_d1.json"),
-        "RECORDED.jsonl": str(recorded / "vllm_nocache_d1.out.jsonl"),
-    }
-    assert main([stand_ins.get(word, word) for word in command]) == 0
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    assert main(command) == 0
     assert capsys.readouterr().out
 
 

@@ -5,7 +5,7 @@ here, so each is the poorest. The overheads are stated, not predicted: the inter
 the capacity planner's business.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import Gpu
@@ -36,11 +36,18 @@ class Overheads:
 
 
 def pool_from_card(
-    footprint: Footprint, gpu: Gpu, *, utilization: float, overheads: Overheads, block_size: int
+    footprint: Footprint,
+    gpu: Gpu,
+    *,
+    utilization: float,
+    overheads: Overheads,
+    block_size: int,
+    block_bytes: int | None = None,
 ) -> Pool:
     """The pool that a card leaves, rounded down to whole blocks.
 
-    `utilization` is the share of the card's memory that the engine may use (above 0, at most 1).
+    `utilization` is the share of the card's memory that the engine may use (above 0, at most 1). `block_bytes` is the
+    memory of a block where that is more than its tokens' KV takes (a page row).
     Raises DoesNotFitError, with the breakdown, when not even one block is left.
     """
     if not 0 < utilization <= 1:
@@ -48,7 +55,7 @@ def pool_from_card(
     usable = int(gpu.memory_bytes * utilization)
     weights = footprint.weight_bytes
     left = usable - weights - overheads.total_bytes
-    blocks = left // (block_size * footprint.kv_bytes_per_token) if left > 0 else 0
+    blocks = left // (block_bytes or block_size * footprint.kv_bytes_per_token) if left > 0 else 0
     sums = (
         f"{gpu.name} {format_size(gpu.memory_bytes)} x {utilization:g} = {format_size(usable)}, less weights "
         f"{format_size(weights)} and overheads {format_size(overheads.total_bytes)}"
@@ -56,6 +63,19 @@ def pool_from_card(
     if blocks < 1:
         raise DoesNotFitError(
             f"{footprint.model.name} does not fit: {sums} leaves no room for one block of {block_size} tokens of KV. "
-            f"A larger card, more tensor parallelism, a smaller dtype or a higher utilisation would help"
+            f"{_remedy(footprint, usable - overheads.total_bytes, block_size)}"
         )
     return Pool(blocks * block_size, f"from the card: {sums} leaves {format_size(left)} of KV per rank")
+
+
+def _remedy(footprint: Footprint, room_bytes: int, block_size: int) -> str:
+    """What would make the model fit: the fewest ranks that leave room for a block, where any number does."""
+    others = "a larger card, a smaller dtype or a higher utilisation would help"
+    for ranks in range(footprint.tensor_parallel + 1, footprint.model.heads + 1):
+        try:
+            split = replace(footprint, tensor_parallel=ranks)
+        except ValueError:
+            continue
+        if room_bytes - split.weight_bytes >= block_size * split.kv_bytes_per_token:
+            return f"tensor_parallel: {ranks} would fit; {others} too"
+    return f"No tensor_parallel fits; {others}"

@@ -60,7 +60,7 @@ class Gpu:
 def gpu(name: str) -> Gpu:
     """Return the GPU of that name, as users ("H100") and drivers ("NVIDIA H100 80GB HBM3") write it.
 
-    Raises InputError with the three closest names.
+    Raises InputError with the closest names.
     """
     names = _index()
     for spelling in spellings(name, MAKER_WORDS):

@@ -14,6 +14,15 @@ from kvsim.catalog.models import Model
 from kvsim.catalog.names import DATA
 from kvsim.errors import InputError
 
+MOST = 1 << 53
+"""The largest whole number that every reader of JSON keeps apart from its neighbours."""
+
+MOST_LAYERS = 10_000
+"""Layers are looked at one by one; no model has a tenth of these."""
+
+MOST_BYTES = 4 * 2**20
+"""A config.json has some kilobytes."""
+
 
 class Config:
     """One (text) configuration: its keys, its family's defaults, and where it stands for messages."""
@@ -45,8 +54,8 @@ class Config:
         value = self.get(*names)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-            raise self.wrong(names[0], value, "must be a positive whole number")
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= MOST:
+            raise self.wrong(names[0], value, "must be a positive whole number, at most 2^53")
         return value
 
     def count(self, name: str) -> int:
@@ -54,8 +63,8 @@ class Config:
         value = self.get(name)
         if value is None:
             return 0
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise self.wrong(name, value, "must be a whole number of 0 or more")
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
+            raise self.wrong(name, value, "must be a whole number from 0 to 2^53")
         return value
 
     def strings(self, name: str) -> list[str] | None:
@@ -90,13 +99,15 @@ def read_config(path: str | Path) -> Model:
     family = text.get("model_type")
     if family is None:
         raise InputError(f"{file}: key {prefix}model_type is missing; it says how to read the others")
-    if family not in _READERS:
+    if not isinstance(family, str) or family not in _READERS:
         known = ", ".join(sorted(_READERS))
         raise InputError(f"{file}: key {prefix}model_type is {family!r}; known are {known}")
     config = Config(file, text, _defaults().get(family, {}), prefix)
     fields = _READERS[family](config)
     home = file.parent.resolve().name if file.name == "config.json" else file.stem
     name = str(keys.get("_name_or_path") or home).rstrip("/").rsplit("/", 1)[-1]
+    if not name.isprintable():
+        raise InputError(f"{file}: the name {name!r} has characters that cannot be shown; give _name_or_path another")
     try:
         return Model(name=name, attention=_attention_word(fields), source=str(file), **fields)
     except ValueError as error:
@@ -105,10 +116,17 @@ def read_config(path: str | Path) -> Model:
 
 def _load(file: Path) -> dict[str, Any]:
     try:
-        keys = json.loads(file.read_bytes())
+        # Before it is opened: opening a pipe waits for somebody to write into it.
+        if file.exists() and not file.is_file():
+            raise InputError(f"{file}: is no file but a folder, a device or a pipe; must be a config.json")
+        with file.open("rb") as stream:
+            raw = stream.read(MOST_BYTES + 1)
+        if len(raw) > MOST_BYTES:
+            raise InputError(f"{file}: has more than {MOST_BYTES:,} bytes, and no config.json has; name another")
+        keys = json.loads(raw)
     except OSError as error:
         raise InputError(f"{file}: cannot be read ({error.strerror}); must be a config.json") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{file}: is not JSON ({error})") from None
     if not isinstance(keys, dict):
         raise InputError(f"{file}: holds a {type(keys).__name__}; must be the object of a config.json")
@@ -130,8 +148,11 @@ def _attention_word(fields: dict[str, Any]) -> str:
 
 
 def _common(config: Config) -> dict[str, Any]:
+    layers = config.need("num_hidden_layers", "n_layer")
+    if layers > MOST_LAYERS:
+        raise config.wrong("num_hidden_layers", layers, f"must be at most {MOST_LAYERS:,}")
     return {
-        "layers": config.need("num_hidden_layers", "n_layer"),
+        "layers": layers,
         "hidden": config.need("hidden_size"),
         "heads": config.need("num_attention_heads", "n_head"),
         "vocab": config.need("vocab_size"),

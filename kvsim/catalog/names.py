@@ -9,6 +9,11 @@ from kvsim.errors import InputError
 
 DATA = Path(__file__).parent / "data"
 
+CLOSE = 0.5
+"""Names less alike than this (2 x matching letters / all letters) are no help to who mistyped one."""
+
+LONGEST_SHOWN = 60
+
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 
 
@@ -50,10 +55,14 @@ def index(named_rows: Iterable[tuple[int, Iterable[str]]], ignored: Collection[s
 
 
 def unknown(kind: str, name: str, names: Iterable[str], hint: str) -> InputError:
-    """Return the error for a name that nothing has: the three closest, and where all are listed."""
+    """Return the error for a name that nothing has: the closest, at most three, and where all are listed."""
     import difflib  # late: only a wrong name needs it
 
     by_lower = {known.lower(): known for known in names}
     bare = name.rsplit("/", 1)[-1].lower()
-    closest = [by_lower[match] for match in difflib.get_close_matches(bare, by_lower, n=3, cutoff=0.0)]
-    return InputError(f"unknown {kind} {name!r}: the closest are {', '.join(closest)}; {hint}")
+    closest = [by_lower[match] for match in difflib.get_close_matches(bare, by_lower, n=3, cutoff=CLOSE)]
+    shown = name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}..."
+    if not closest:
+        return InputError(f"unknown {kind} {shown!r}: no name is close; {hint}")
+    near = f"the closest are {', '.join(closest)}" if len(closest) > 1 else f"the closest is {closest[0]}"
+    return InputError(f"unknown {kind} {shown!r}: {near}; {hint}")

@@ -3,19 +3,24 @@
 0 fine, 1 the run failed or differs, 2 wrong input, 3 does not fit, 130 interrupted.
 """
 
-import argparse
+import codecs
+import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kvsim.cli.verbs import compare, engines, gpus, models, replay, run, schema
 from kvsim.errors import KvsimError
 from kvsim.version import __version__
 
-VERBS = (run, compare, models, gpus, engines, schema, replay)
+if TYPE_CHECKING:
+    import argparse
+
 INTERRUPTED = 130
 """128 + SIGINT, as a shell reports it."""
+
+ESCAPED = "kvsim-escaped"
+"""Name of the way in which characters are written that the output's encoding cannot hold."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -23,10 +28,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     What kvsim says on purpose goes to standard error as one message; only a bug shows a traceback.
     """
-    args = _parser().parse_args(argv)
     try:
-        code: int = args.execute(args)
-        sys.stdout.flush()
+        _prepare_output()
+        return _execute(argv)
     except KvsimError as error:
         print(f"kvsim: {error}", file=sys.stderr)
         return error.exit_code
@@ -41,10 +45,44 @@ def main(argv: Sequence[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename else ""
         print(f"kvsim: {where}{error.strerror or error}", file=sys.stderr)
         return 1
+
+
+def _execute(argv: Sequence[str] | None) -> int:
+    try:
+        args = _parser().parse_args(argv)
+        code: int = args.execute(args)
+    except SystemExit:
+        sys.stdout.flush()  # of --help, whose reader may have seen enough
+        raise
+    sys.stdout.flush()
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _prepare_output() -> None:
+    """Let nothing be written where an output is closed, and every character where the encoding lacks some."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    codecs.register_error(ESCAPED, _escaped)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors=ESCAPED)
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """Write a character as JSON escapes it, so that JSON stays JSON."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4)), error.end
+
+
+def _parser() -> "argparse.ArgumentParser":
+    # Late: an interrupt while they are imported is one like any other.
+    import argparse
+
+    from kvsim.cli.verbs import compare, engines, gpus, models, replay, run, schema
+
     parser = argparse.ArgumentParser(
         prog="kvsim",
         description="Simulate the KV memory of an LLM serving engine: what fits, what wastes it, "
@@ -53,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"kvsim {__version__}")
     subparsers: Any = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
-    for verb in VERBS:
+    for verb in (run, compare, models, gpus, engines, schema, replay):
         verb.add(subparsers)
     return parser
 

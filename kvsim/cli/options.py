@@ -40,6 +40,8 @@ def _seed(text: str) -> int:
         seed = int(text)
     except ValueError:
         seed = -1
-    if seed < 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no seed; a seed is a whole number, 0 or more")
+    if not 0 <= seed < 1 << 128:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no seed; a seed is a whole number, 0 or more, of at most 128 bits"
+        )
     return seed

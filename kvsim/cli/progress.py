@@ -25,7 +25,7 @@ def progress_bar(args: argparse.Namespace) -> Iterator[Progress | None]:
         TaskProgressColumn(),
         TimeElapsedColumn(),
     )
-    console = Console(stderr=True, no_color=args.no_color or None)
+    console = Console(stderr=True, color_system=None if args.no_color else "auto")
     with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task("starting", total=1.0)
 

@@ -2,11 +2,12 @@
 
 import argparse
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from kvsim.metrics.result import Result, to_json
-from kvsim.reporting.comparison import Group, comparison_table, sentence
+from kvsim.reporting.comparison import Group, Row, comparison_table
+from kvsim.reporting.finding import LEGEND, finding, measured, shared, sources
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,10 +19,15 @@ HEADER_LETTERS = 11
 
 
 def console(args: argparse.Namespace) -> "Console":
-    """Standard output as rich sees it: colours only on a terminal, and none with `--no-color`."""
+    """Standard output as rich sees it: colours and weights only on a terminal, and none with `--no-color`."""
     from rich.console import Console
 
-    return Console(no_color=args.no_color or None, highlight=False, soft_wrap=False)
+    class Output(Console):
+        def on_broken_pipe(self) -> None:
+            # Rich would end the process with exit code 1; a reader that has seen enough is no failure.
+            raise BrokenPipeError
+
+    return Output(color_system=None if args.no_color else "auto", highlight=False, soft_wrap=False)
 
 
 def print_json(value: object) -> None:
@@ -30,21 +36,35 @@ def print_json(value: object) -> None:
 
 
 def print_results(args: argparse.Namespace, results: Sequence[Result]) -> None:
-    """Print the sentence, the table with one column per result, and where the numbers come from."""
+    """Print the finding, the table with one column per result, and where the numbers come from."""
     out = console(args)
-    out.print(sentence(results), markup=False)
+    print_text(out, finding(results))
+    print_text(out, LEGEND, "dim")
+    for line in shared([measured(result) for result in results], results):
+        print_text(out, line, "dim")
     groups = comparison_table(results)
     for first, last in _column_runs(groups, [result.name for result in results], out.width):
         out.print()
         out.print(_results_table(groups, [result.name for result in results], first, last))
     out.print()
-    notes = _shared([[f"{family}: {source}" for family, source in r.provenance.items()] for r in results], results)
-    gaps = _shared([r.not_modelled for r in results], results)
+    for note in shared([r.notes for r in results], results):
+        print_text(out, f"note: {note}")
+    for source in shared([sources(r) for r in results], results):
+        print_text(out, source, "dim")
+    gaps = shared([r.not_modelled for r in results], results)
     if gaps:
-        notes += ["not modelled:", *(f"- {gap}" for gap in gaps)]
-    for note in notes:
-        for line in textwrap.wrap(note, out.width, subsequent_indent="  ", break_on_hyphens=False):
-            out.print(line, style="dim", markup=False)
+        print_text(out, "not modelled:", "dim")
+    for gap in gaps:
+        print_text(out, f"- {gap}", "dim")
+
+
+def print_text(out: "Console", text: str, style: str | None = None, indent: str = "") -> None:
+    """Print one paragraph, wrapped to the width; the lines after the first stand two to the right."""
+    hanging = indent + "  " if text.startswith(("- ", "note: ")) or style else indent
+    for line in textwrap.wrap(
+        text, out.width, initial_indent=indent, subsequent_indent=hanging, break_on_hyphens=False
+    ):
+        out.print(line, style=style, markup=False)
 
 
 def print_rows(args: argparse.Namespace, columns: Sequence[tuple[str, Justify]], rows: Sequence[Sequence[str]]) -> None:
@@ -60,8 +80,8 @@ def print_rows(args: argparse.Namespace, columns: Sequence[tuple[str, Justify]],
     out.print(table)
 
 
-def print_facts(args: argparse.Namespace, facts: dict[str, object]) -> None:
-    """Print the fields of one thing below each other; those that say nothing are left out."""
+def print_facts(args: argparse.Namespace, facts: Mapping[str, object]) -> None:
+    """Print the facts of one thing below each other, names as given; those that say nothing are left out."""
     out = console(args)
     table = _table()
     table.show_header = False
@@ -69,7 +89,7 @@ def print_facts(args: argparse.Namespace, facts: dict[str, object]) -> None:
     table.add_column(overflow="fold")
     for name, value in facts.items():
         if value not in (None, "", (), []):
-            table.add_row(_text(name.replace("_", " ")), _text(_fact(value)))
+            table.add_row(_text(name), _text(_fact(value)))
     out.print(table)
 
 
@@ -83,16 +103,19 @@ def _results_table(groups: Sequence[Group], names: Sequence[str], first: int, la
             table.add_row()
         table.add_row(_text(group.heading, "bold"))
         for row in group.rows:
-            label = f"{row.label}, {row.unit}" if row.unit else row.label
-            table.add_row(_text(f"  {label}"), *(_text(row.text(column)) for column in range(first, last)))
+            table.add_row(_text(_label(row)), *(_text(row.text(column)) for column in range(first, last)))
     return table
+
+
+def _label(row: Row) -> str:
+    return f"  {row.label}, {row.unit}" if row.unit else f"  {row.label}"
 
 
 def _column_runs(groups: Sequence[Group], names: Sequence[str], width: int) -> list[tuple[int, int]]:
     """Which results share a table, as (first, last + 1): as many as fit side by side, at least one."""
     rows = [row for group in groups for row in group.rows]
     padding = 2
-    labels = max(len(f"  {row.label}, {row.unit}") for row in rows)
+    labels = max(len(_label(row)) for row in rows)
     labels = max(labels, *(len(group.heading) for group in groups)) + padding
     runs, first, used = [], 0, labels
     for index, name in enumerate(names):
@@ -103,15 +126,6 @@ def _column_runs(groups: Sequence[Group], names: Sequence[str], width: int) -> l
             first, used = index, labels
         used += needed
     return [*runs, (first, len(names))]
-
-
-def _shared(lines: Sequence[Sequence[str]], results: Sequence[Result]) -> list[str]:
-    """Every line once, in order; one that does not hold for all results names those it holds for."""
-    said: dict[str, list[str]] = {}
-    for result, own in zip(results, lines, strict=True):
-        for line in own:
-            said.setdefault(line, []).append(result.name)
-    return [line if len(names) == len(results) else f"{line} ({', '.join(names)})" for line, names in said.items()]
 
 
 def _header(name: str) -> str:
@@ -132,7 +146,7 @@ def _table() -> Any:
     from rich import box
     from rich.table import Table
 
-    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
+    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0, 0, 1))
 
 
 def _text(text: str, style: str = "") -> Any:

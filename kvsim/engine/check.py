@@ -1,4 +1,4 @@
-"""`--check`: after every step, everything is counted again from the other side."""
+"""`--check`: after every arrival, cancellation and step, everything is counted again from the other side."""
 
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,5 @@ class Auditor:
             )
         replica.allocator.audit(held)
         use = replica.allocator.usage()
-        if min(use) < 0 or use.used + use.unwritten + use.dead + use.moving + use.cached + use.free != (
-            replica.allocator.pool_slots
-        ):
+        if min(use) < 0 or sum(use) - use.largest_hole != replica.allocator.pool_slots:
             raise CheckError(f"the classes {use} do not add up to the pool's {replica.allocator.pool_slots} slots")

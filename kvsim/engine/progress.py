@@ -6,13 +6,17 @@ from kvsim.scheduling.interface import Scheduler
 
 
 class ProgressWatch:
-    """Counts the steps in a row that emit no token; more than `limit` of them are no progress."""
+    """Counts the steps in a row in which no token is emitted and no request ends; more than `limit` are no progress."""
 
     __slots__ = ("_limit", "_scheduler", "_silent")
 
     def __init__(self, scheduler: Scheduler, limit: int) -> None:
         self._scheduler = scheduler
         self._limit = limit
+        self._silent = 0
+
+    def ended(self) -> None:
+        """A request has ended: that is progress too."""
         self._silent = 0
 
     def step(self, now_ps: int, tokens: int) -> None:

@@ -12,14 +12,20 @@ from kvsim.step import PoolUse, Preempted, Short, StepPlan
 class Recording:
     """The recorders of one replica; request records and step records share nothing but the calls made here."""
 
-    def __init__(self, pool_slots: int, *, window: str = "auto", warmup_ps: int = 0) -> None:
+    def __init__(self, pool_slots: int, *, window: str = "auto", warmup_ps: int = 0, check: bool = False) -> None:
         self.occupancy = Occupancy()
         self.requests = RequestLog()
-        self.memory = MemoryRecorder(pool_slots, self.occupancy, window=window)
+        self.memory = MemoryRecorder(pool_slots, self.occupancy, window=window, check=check)
         self.gaps = DurationHistogram()
-        """Inter-token latency: every gap between two tokens of a request that arrived after the warm-up."""
+        """Inter-token latency: every gap between two tokens of a request that arrived after the warm-up.
+
+        In a saturated window: those that end in a step of the window.
+        """
         self.copied_slots = 0
         self._warmup_ps = warmup_ps
+        self._saturated_only = window == "saturated"
+        self._counts = True
+        """The step that is being recorded lies in the measured window, if that is a saturated one."""
         self._early: set[int] = set()
         """Decoding requests that arrived before the end of the warm-up; their gaps do not count."""
 
@@ -51,7 +57,7 @@ class Recording:
         if victim.decoding:
             journey.last_token_ps = now_ps
             self._early.discard(journey.request.id)
-        self.requests.preempted(journey, victim.lost_tokens)
+        self.requests.preempted(now_ps, journey, victim.lost_tokens)
         self.memory.never_written.gives_back(journey.sequence)
 
     def sampled(self, now_ps: int, journey: Journey) -> None:
@@ -61,7 +67,7 @@ class Recording:
             self._early.add(journey.request.id)
         if journey.first_token_ps is None:
             journey.first_token_ps = now_ps
-        elif not early:
+        elif self._counts and not early:
             self.gaps.add(now_ps - journey.last_token_ps)
 
     def ended(self, now_ps: int, journey: Journey, end: str, generated: int) -> None:
@@ -87,7 +93,9 @@ class Recording:
         """A planned step is over, and nothing is written yet."""
         duration = now_ps - start_ps
         self.memory.step(start_ps, duration, clock, use, external, batch)
-        self.gaps.add(duration, plan.decodes - len(self._early))
+        self._counts = batch.waiting > 0 or not self._saturated_only
+        if self._counts:
+            self.gaps.add(duration, plan.decodes - len(self._early))
         for chunk in plan.chunks:
             self.requests.written(live[chunk.sequence.id], chunk.written, chunk.tokens)
 
@@ -103,7 +111,8 @@ class Recording:
     ) -> None:
         """A leap is over, and nothing is written yet."""
         self.memory.leap(start_ps, ramp, steps, clock, owned, external, batch)
-        self.gaps.add_ramp(ramp.first_ps, ramp.rise_ps, steps, batch.decode_tokens - len(self._early))
+        if batch.waiting > 0 or not self._saturated_only:
+            self.gaps.add_ramp(ramp.first_ps, ramp.rise_ps, steps, batch.decode_tokens - len(self._early))
 
     def stopped(self, start_ps: int, now_ps: int, clock: int, use: PoolUse, external: int, batch: Batch) -> None:
         """The horizon cuts a step."""

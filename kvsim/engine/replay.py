@@ -7,7 +7,7 @@ the seam between them is judged by an engine that nobody here wrote.
 
 from collections.abc import Iterator
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeGuard
 
 from kvsim.errors import InputError
 from kvsim.memory.paged import PagedAllocator
@@ -43,16 +43,41 @@ _ONLY: Record = {
 }
 """Settings that are understood but modelled with this one value only."""
 
+_MOST = 1 << 53
+"""The largest whole number that every reader of JSON keeps apart from its neighbours."""
+
+_RANGES = {
+    "num_blocks": (2, _MOST),
+    "block_size": (1, 256),
+    "max_num_seqs": (1, _MOST),
+    "max_num_batched_tokens": (1, _MOST),
+    "max_model_len": (2, _MOST),
+    "long_prefill_token_threshold": (0, _MOST),
+    "max_steps": (0, _MOST),
+}
+"""Setting to the least and the most that it may be; one block is the null block."""
+
+_REQUEST = {
+    "id": "a text, another for each request",
+    "arrival_step": "a whole number, 0 or more",
+    "prompt": "a list of segments",
+    "output_len": "a whole number, 1 or more",
+}
+"""What a request needs, and in what form."""
+
 
 def replay(case: Record) -> Iterator[Record]:
     """Yield a record for every step of `case`, then the summary.
 
-    Raises InputError when the case lacks something, or asks for a rule that is not modelled yet.
+    Raises InputError, which names the setting or the request, when the case lacks something, holds a value that cannot
+    be, or asks for a rule that is not modelled yet.
     """
+    settings = _settings(case)
+    truths = _truths(case["requests"], settings["max_model_len"])
     try:
-        made = _Replay(_settings(case), case["requests"])
-    except (TypeError, ValueError) as error:
-        raise InputError(f"the case cannot be replayed: {error}") from error
+        made = _Replay(settings, truths)
+    except ValueError as error:
+        raise InputError(f"config: {error}") from error
     return made.records()
 
 
@@ -86,16 +111,16 @@ def _settings(case: Record) -> Record:
     config = case["config"]
     if "page_size" in config or "max_total_num_tokens" in config or "mode" in config:
         raise InputError("this is a case of SGLang's radix tree; only vLLM's paged manager can be replayed so far")
-    for key in ("num_blocks", "block_size"):
-        if not isinstance(config.get(key), int) or config[key] < 2 - (key == "block_size"):
-            raise InputError(f"config.{key} is {config.get(key)!r}; a case needs it as a positive integer")
-    unknown = sorted(set(config) - set(_DEFAULTS) - set(_ONLY) - {"num_blocks", "block_size"})
+    unknown = sorted(map(str, set(config) - set(_DEFAULTS) - set(_ONLY) - {"num_blocks", "block_size"}))
     if unknown:
         raise InputError(f"config has unknown settings: {', '.join(unknown)}")
     for key, only in _ONLY.items():
         if config.get(key, only) != only:
-            raise InputError(f"config.{key} is {config[key]!r}; so far only {only!r} can be replayed")
-    settings = {**_DEFAULTS, **config}
+            raise InputError(f"config.{key} is {_shown(config[key])}; so far only {only!r} can be replayed")
+    settings: Record = {"num_blocks": None, "block_size": None, **_DEFAULTS, **config}
+    for key, value in settings.items():
+        if key not in _ONLY:
+            _check(key, value)
     if settings["enable_prefix_caching"]:
         raise InputError(
             "config.enable_prefix_caching is true; so far only cases with prefix caching off can be replayed"
@@ -103,23 +128,84 @@ def _settings(case: Record) -> Record:
     return settings
 
 
+def _check(key: str, value: object) -> None:
+    """Refuse a setting of the wrong type or out of its range."""
+    if key in _RANGES:
+        least, most = _RANGES[key]
+        right, form = _whole(value, least, most), f"a whole number from {least:,} to {most:,}"
+    elif key == "watermark":
+        right = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
+        form = "a share of the blocks, from 0 to below 1"
+    else:
+        right, form = isinstance(value, bool), "true or false"
+    if not right:
+        raise InputError(f"config.{key} is {_shown(value)}; it must be {form}")
+
+
+def _whole(value: object, least: int, most: int) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _truths(requests: list[Any], max_model_len: int) -> list["_Truth"]:
+    truths = [_Truth(entry, index, max_model_len) for index, entry in enumerate(requests)]
+    names: dict[str, int] = {}
+    for index, truth in enumerate(truths):
+        first = names.setdefault(truth.name, index)
+        if first != index:
+            raise InputError(
+                f"request {index} of the case: id is {_shown(truth.name)}, which request {first} has already"
+            )
+    return truths
+
+
+def _prompt_tokens(prompt: object, where: str) -> int:
+    """Length of a prompt: a list of segments, each `n` tokens or a list of `ids`."""
+    form = 'a prompt is a list of segments such as {"s": 1, "n": 100} or {"ids": [1, 2]}'
+    if not isinstance(prompt, list) or not prompt:
+        raise InputError(f"{where}: prompt is {_shown(prompt)}; {form}")
+    return sum(
+        _segment_tokens(segment, f"{where}: prompt has the segment {_shown(segment)}; {form}") for segment in prompt
+    )
+
+
+def _segment_tokens(segment: object, wrong: str) -> int:
+    if not isinstance(segment, dict):
+        raise InputError(wrong)
+    if "ids" in segment:
+        if not isinstance(segment["ids"], list):
+            raise InputError(wrong)
+        return len(segment["ids"])
+    tokens = segment.get("n")
+    if not _whole(tokens, 0, _MOST):
+        raise InputError(wrong)
+    return tokens
+
+
 class _Truth:
     """What the recording will tell of one request."""
 
-    def __init__(self, entry: Record, index: int, max_model_len: int) -> None:
-        try:
-            self.name = entry["id"]
-            self.arrival = int(entry["arrival_step"])
-            self.prompt = sum(len(part["ids"]) if "ids" in part else int(part["n"]) for part in entry["prompt"])
-            wanted = int(entry["output_len"])
-            if wanted < 1 or self.prompt < 1:
-                raise ValueError("a prompt or an output of less than one token")
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"request {index} of the case cannot be read: {error!r} is missing or wrong") from error
+    def __init__(self, entry: object, index: int, max_model_len: int) -> None:
+        where = f"request {index} of the case"
+        if not isinstance(entry, dict):
+            raise InputError(f"{where} is {_shown(entry)}; it must be an object with {', '.join(_REQUEST)}")
+        for key, form in _REQUEST.items():
+            if key not in entry:
+                raise InputError(f"{where}: {key} is missing; it must be {form}")
+        for key, least in (("arrival_step", 0), ("output_len", 1)):
+            if not _whole(entry[key], least, _MOST):
+                raise InputError(f"{where}: {key} is {_shown(entry[key])}; it must be {_REQUEST[key]}")
+        self.name = entry["id"]
+        if not isinstance(self.name, str):
+            raise InputError(f"{where}: id is {_shown(self.name)}; it must be {_REQUEST['id']}")
+        self.arrival = entry["arrival_step"]
+        wanted = entry["output_len"]
+        self.prompt = _prompt_tokens(entry["prompt"], where)
+        if self.prompt < 1:
+            raise InputError(f"{where}: prompt has no tokens; it must have at least one")
         if self.prompt >= max_model_len:
             raise InputError(
-                f"request {self.name!r} has {self.prompt} prompt tokens; max_model_len {max_model_len} leaves no room "
-                f"for an output"
+                f"{where}: prompt has {self.prompt:,} tokens; max_model_len {max_model_len:,} leaves no "
+                "room for an output"
             )
         self.allowed = min(wanted, max_model_len - self.prompt)
         self.sequence = Sequence(index, self.prompt, None)
@@ -146,7 +232,7 @@ class _Truth:
 
 
 class _Replay:
-    def __init__(self, settings: Record, requests: list[Record]) -> None:
+    def __init__(self, settings: Record, truths: list[_Truth]) -> None:
         size = settings["block_size"]
         self.allocator = PagedAllocator(
             (settings["num_blocks"] - 1) * size, block_size=size, watermark=settings["watermark"]
@@ -160,7 +246,7 @@ class _Replay:
             reserve_full_isl=settings["reserve_full_isl"],
         )
         self.max_steps = settings["max_steps"]
-        self.truths = [_Truth(entry, index, settings["max_model_len"]) for index, entry in enumerate(requests)]
+        self.truths = truths
         self.sched_tokens = 0
         self.peak_used = 0
 
@@ -251,6 +337,14 @@ class _Replay:
             for sequence in self.scheduler.running.values()
             if sequence.decoding or sequence.id in chunks
         ]
+
+
+def _shown(value: object) -> str:
+    """Return a value cut to a readable length."""
+    if isinstance(value, int) and value.bit_length() > 2000:  # Python refuses to write much longer ones as digits
+        return f"a number of {value.bit_length():,} bits"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 _MISSING = "(missing)"

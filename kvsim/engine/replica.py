@@ -55,6 +55,8 @@ class Replica:
         self.live: dict[int, Journey] = {}
         self.end_ps = 0
         """When the last thing happened."""
+        self.exhausted = False
+        """No more requests will come."""
         self._reference_need = reference_need
         self._leaps = leaps
         self._horizon_ps = horizon_ps
@@ -88,7 +90,7 @@ class Replica:
         declared = allocator.declare(request.prompt_tokens, allowed), self.scheduler.declare(sequence)
         sequence.declared = max(declared)
         need = allocator.capacity(max(request.prompt_tokens, sequence.declared))
-        if request.prompt_tokens >= self.max_model_len or need > allocator.pool_slots:
+        if request.prompt_tokens >= self.max_model_len or need > allocator.most_slots:
             use = self._flight.use(now) if self._flight else allocator.usage()
             recording.rejected(now, journey, Short("never", need, use.free, use.largest_hole))
             self._ended()
@@ -102,6 +104,7 @@ class Replica:
             self._schedule(0)
         elif not self.scheduler.stable_steps(1):
             self._cut()
+        self._audit()
 
     def cancel(self, journey: Journey) -> None:
         """The client of a request gives up now. One that waits ends at once, one that runs when the step is over."""
@@ -113,15 +116,19 @@ class Replica:
         else:
             self._end(journey, "cancelled")
         self._cut()
+        self._audit()
 
     def halt(self) -> None:
         """The horizon: what runs and what waits stays unfinished; the step in progress counts up to now."""
         now = self.clock.now_ps
         if self._flight is not None:
             self._flight.stop(now)
+        # A run that was over before its horizon ended when its last request did.
+        if self.live or not self.exhausted:
+            self.end_ps = now
         for journey in list(self.live.values()):
             self._end(journey, "unfinished")
-        self.end_ps = now
+        self._audit()
 
     # Steps and leaps.
 
@@ -145,8 +152,7 @@ class Replica:
                 if journey.request.id in self.live:
                     self._end(journey, "cancelled")
             self._leaving.clear()
-        if self._auditor is not None:
-            self._auditor.audit(self)
+        self._audit()
         self._begin()
 
     def _begin(self) -> None:
@@ -174,7 +180,7 @@ class Replica:
         self._progress.step(now, tokens)
         return StepInFlight(
             now,
-            self.timing.step_ps(plan.decodes, plan.context, plan.chunks, plan.copied_slots),
+            self.timing.step_ps(plan.decodes, plan.context, plan.chunks, plan.copied_slots, plan.mapped_pages),
             plan,
             self.scheduler,
             self.recording,
@@ -311,6 +317,11 @@ class Replica:
         self.recording.ended(now, journey, end, generated)
         self._ended()
 
+    def _audit(self) -> None:
+        if self._auditor is not None:
+            self._auditor.audit(self)
+
     def _ended(self) -> None:
+        self._progress.ended()
         if self._on_end is not None:
             self._on_end()

@@ -11,12 +11,13 @@ from kvsim.engine.check import Auditor
 from kvsim.engine.clock import ARRIVAL, HORIZON, At, Clock
 from kvsim.engine.recording import Recording
 from kvsim.engine.replica import Replica
-from kvsim.errors import InputError, RunError
+from kvsim.errors import InputError, PastClockError, RunError
 from kvsim.memory.interface import Allocator
 from kvsim.metrics.requests import allowed_output
 from kvsim.request import Request
 from kvsim.scheduling.interface import Scheduler
 from kvsim.timing.interface import StepTiming
+from kvsim.workload.arrivals import LAST_PS
 
 REFERENCE_REQUESTS = 1000
 """Holes are judged by the median of so many first requests while nothing waits (design: the accounting identity)."""
@@ -50,13 +51,17 @@ def simulate(
     everything after every step. `on_end` is called whenever a request ends. Raises RunError when the run makes no
     progress, CheckError when an invariant breaks, InputError when the requests are not in order of arrival.
     """
-    stream = iter(requests)
+    # A stop that the clock can hold comes before whatever it cannot hold.
+    stops = horizon_ps is not None and horizon_ps <= LAST_PS
+    stream = _coming(requests, stops)
     first = list(islice(stream, REFERENCE_REQUESTS))
-    if not first:
-        raise InputError("the workload has no requests; a run needs at least one")
+    known = [request for request in first if request is not None]
+    if not known:
+        where = " within the 64-bit clock" if first else ""
+        raise InputError(f"the workload has no requests{where}; a run needs at least one")
     allocator = scheduler.allocator
-    reference_need = median_low(_need(allocator, request, max_model_len) for request in first)
-    recording = Recording(allocator.pool_slots, window=window, warmup_ps=warmup_ps)
+    reference_need = median_low(_need(allocator, request, max_model_len) for request in known)
+    recording = Recording(allocator.pool_slots, window=window, warmup_ps=warmup_ps, check=check)
     clock = Clock()
     replica = Replica(
         clock,
@@ -91,9 +96,21 @@ def _need(allocator: Allocator, request: Request, max_model_len: int) -> int:
     return allocator.capacity(max(request.prompt_tokens, allocator.declare(request.prompt_tokens, allowed)))
 
 
-def _arrivals(clock: Clock, requests: Iterator[Request], replica: Replica) -> Generator[Event, None, None]:
+def _coming(requests: Iterable[Request], stops: bool) -> Iterator[Request | None]:
+    """The requests; and None in place of all that the clock cannot hold, where the run stops before they come."""
+    try:
+        yield from requests
+    except PastClockError:
+        if not stops:
+            raise
+        yield None
+
+
+def _arrivals(clock: Clock, requests: Iterator[Request | None], replica: Replica) -> Generator[Event, None, None]:
     """The SimPy process that brings the requests in; with the last one the measured window closes."""
     for request in requests:
+        if request is None:
+            return
         delay = request.arrival_ps - clock.now_ps
         if delay < 0:
             raise InputError(
@@ -103,4 +120,5 @@ def _arrivals(clock: Clock, requests: Iterator[Request], replica: Replica) -> Ge
         if delay:
             yield clock.timeout(delay)
         replica.submit(request)
+    replica.exhausted = True
     replica.recording.memory.close(clock.now_ps)

@@ -55,6 +55,11 @@ class Allocator(ABC):
     has_holes: bool = False
     """Free slots can be lost to shape."""
 
+    @property
+    def most_slots(self) -> int:
+        """The largest `capacity` that the empty pool grants; whoever needs more can never be served. Pure."""
+        return self.pool_slots
+
     @abstractmethod
     def acquire(self, asks: Seq[Ask], *, decodes: bool = False) -> Grant | Short:
         """Get slots for all `asks`, in admission order, and with `decodes` one more for every decoding sequence.
@@ -116,5 +121,9 @@ class Allocator(ABC):
         return 0
 
     def external(self, need_slots: int) -> int:
-        """Free slots lost to shape: those in holes smaller than min(need_slots, total free). Pure."""
+        """Slots lost to shape, for a request that needs `need_slots`. Pure.
+
+        The free ones in holes smaller than min(need as it would be rounded up, total free), and those by which what
+        is taken was rounded up beyond what was asked (`PoolUse.rounding`).
+        """
         return 0

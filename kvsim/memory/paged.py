@@ -1,38 +1,27 @@
 """`paged`: fixed blocks, taken one by one as a sequence grows; nothing is reserved for output.
 
 Without prefix caching a block has no identity that matters, so the pool is counts: free blocks, the length of each
-block table, and for the decoding sequences a histogram of block phases (how many need a new block at which clock,
-modulo the block size). Rules 1, 10-16 of vLLM's manager: a sequence with n written tokens owns ceil(n / block) blocks.
+block table, and for the decoding sequences their block phases (how many need a new block at which clock, modulo the
+block size; see `phases`). Rules 1, 10-16 of vLLM's manager: with n written tokens a sequence owns ceil(n / block).
 """
 
 from collections.abc import Iterable
 from collections.abc import Sequence as Seq
-from functools import lru_cache
-from itertools import accumulate
-from operator import mul
 
 from kvsim.errors import CheckError
 from kvsim.memory.interface import Allocator, Leap
+from kvsim.memory.phases import phases_of
 from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, DecodeSet, Grant, PoolUse, Short
 
 
-class PagedAllocator(Allocator):
-    """Blocks and block tables.
+class BlockAllocator(Allocator):
+    """A pool of `block_size`-slot blocks that sequences take one by one as they grow, wherever the blocks lie.
 
-    `block_size` is in slots, 1 to 256. `watermark` is the share of all blocks that an admission must leave free
-    while anything is running (0: none).
+    `watermark` is the share of all blocks that an admission must leave free while anything is running (0: none).
     """
 
-    name = "paged"
-
-    def __init__(self, pool_slots: int, *, block_size: int = 16, watermark: float = 0.0) -> None:
-        if not 1 <= block_size <= 256:
-            raise ValueError(f"block_size is {block_size}; it must be between 1 and 256 slots")
-        if pool_slots < block_size:
-            raise ValueError(f"pool_slots is {pool_slots}; the pool must hold at least one block of {block_size}")
-        if not 0 <= watermark < 1:
-            raise ValueError(f"watermark is {watermark}; it must be a share of the pool between 0 and 1")
+    def __init__(self, pool_slots: int, *, block_size: int, watermark: float = 0.0) -> None:
         self.block_size = block_size
         self.blocks = pool_slots // block_size
         self.pool_slots = self.blocks * block_size
@@ -42,13 +31,15 @@ class PagedAllocator(Allocator):
         self.free_blocks = self.blocks
         self.references = 0
         """Sum of the reference counts of all blocks; while nothing is shared, the blocks in use."""
+        self.phases = phases_of(block_size)
+        """Decoding sequences by the clock, modulo the block size, at which each needs a new block."""
         self._tables: dict[int, int] = {}
         """Blocks owned by each sequence that is not decoding; a decoding one's follow from the clock."""
         self._prefill_written = 0
-        self._phases = [0] * block_size
-        """Decoding sequences by the clock, modulo the block size, at which each needs a new block."""
         self._ahead: set[int] = set()
         """Decoding sequences that got this step's block one by one."""
+        self._together = False
+        """All of them got it at once."""
 
     def capacity(self, tokens: int) -> int:
         return -(-tokens // self.block_size) * self.block_size
@@ -62,12 +53,14 @@ class PagedAllocator(Allocator):
     def _table(self, sequence: Sequence) -> int:
         if not sequence.decoding:
             return self._tables.get(sequence.id, 0)
-        blocks = -(-(sequence.origin + self.decodes.clock) // self.block_size)
-        return blocks + 1 if sequence.id in self._ahead else blocks
+        written = sequence.origin + self.decodes.clock
+        if self._together or sequence.id in self._ahead:
+            return written // self.block_size + 1
+        return -(-written // self.block_size)
 
     def acquire(self, asks: Seq[Ask], *, decodes: bool = False) -> Grant | Short:
         size, free = self.block_size, self.free_blocks
-        need = self._phases[self.decodes.clock % size] if decodes else 0
+        need = self.phases.crossing(self.decodes.clock) if decodes else 0
         if need > free:
             return self._short(need)
         more: list[int] = []
@@ -85,6 +78,8 @@ class PagedAllocator(Allocator):
             more.append(blocks)
         self.free_blocks = free - need
         self.references += need
+        if decodes:
+            self._together = True
         for ask, blocks in zip(asks, more, strict=True):
             if blocks:
                 if ask.sequence.decoding:
@@ -99,6 +94,7 @@ class PagedAllocator(Allocator):
 
     def settle(self, chunks: Iterable[Chunk]) -> bool:
         self.decodes.advance()
+        self._together = False
         if self._ahead:
             self._ahead.clear()
         for chunk in chunks:
@@ -110,14 +106,14 @@ class PagedAllocator(Allocator):
         del self._tables[sequence.id]
         self._prefill_written -= sequence.written
         self.decodes.join(sequence)
-        self._phases[-sequence.origin % self.block_size] += 1
+        self.phases.add(-sequence.origin % self.block_size)
 
     def release(self, sequence: Sequence) -> None:
         blocks = self._table(sequence)
         if not blocks:
             raise CheckError(f"request {sequence.id} gives back blocks it does not own (a double free)")
         if sequence.decoding:
-            self._phases[-sequence.origin % self.block_size] -= 1
+            self.phases.remove(-sequence.origin % self.block_size)
             self.decodes.leave(sequence)
             self._ahead.discard(sequence.id)
         else:
@@ -141,123 +137,72 @@ class PagedAllocator(Allocator):
         written = sum(self.decodes.written_of(s) for s in owners)
         if self.free_blocks + self.references != self.blocks:
             raise CheckError(
-                f"paged: {self.free_blocks} free and {self.references} referenced blocks do not add up to the pool's "
-                f"{self.blocks} (a wrong reference count, a leak or a double free)"
+                f"{self.name}: {self.free_blocks} free and {self.references} referenced blocks do not add up to the "
+                f"pool's {self.blocks} (a wrong reference count, a leak or a double free)"
             )
         if blocks != self.references:
             raise CheckError(
-                f"paged: the reference counts add up to {self.references}, but the block tables of live requests "
+                f"{self.name}: the reference counts add up to {self.references}, but the block tables of live requests "
                 f"hold {blocks} blocks (a leak, or a wrong reference count)"
             )
         used = self.usage().used
         if written != used or used > blocks * self.block_size:
-            raise CheckError(f"paged: {used} slots are counted as used, live requests have written {written} tokens")
-        if sum(self._phases) != self.decodes.count:
-            raise CheckError(f"paged: {sum(self._phases)} block phases for {self.decodes.count} decoding sequences")
+            raise CheckError(
+                f"{self.name}: {used} slots are counted as used, live requests have written {written} tokens"
+            )
+        phases = self.phases.recount()
+        if phases != self.decodes.count:
+            raise CheckError(f"{self.name}: {phases} block phases for {self.decodes.count} decoding sequences")
+
+
+class PagedAllocator(BlockAllocator):
+    """Blocks and block tables.
+
+    `block_size` is in slots, 1 to 256. `watermark` is the share of all blocks that an admission must leave free
+    while anything is running (0: none).
+    """
+
+    name = "paged"
+
+    def __init__(self, pool_slots: int, *, block_size: int = 16, watermark: float = 0.0) -> None:
+        if not 1 <= block_size <= 256:
+            raise ValueError(f"block_size is {block_size}; it must be between 1 and 256 slots")
+        if pool_slots < block_size:
+            raise ValueError(f"pool_slots is {pool_slots}; the pool must hold at least one block of {block_size}")
+        if not 0 <= watermark < 1:
+            raise ValueError(f"watermark is {watermark}; it must be a share of the pool between 0 and 1")
+        super().__init__(pool_slots, block_size=block_size, watermark=watermark)
 
 
 class PagedLeap(Leap):
-    """Decode steps of a paged pool: who crosses a block boundary when follows from the histogram of phases."""
+    """Decode steps of a pool of blocks: who crosses a block boundary when follows from the phases."""
 
-    __slots__ = ("_allocator", "_first", "_rows")
+    __slots__ = ("_allocator", "_clock")
 
-    def __init__(self, allocator: PagedAllocator, limit: int) -> None:
+    def __init__(self, allocator: BlockAllocator, limit: int) -> None:
         self._allocator = allocator
-        size, count, free = allocator.block_size, allocator.decodes.count, allocator.free_blocks
-        self._first = allocator.decodes.clock % size
-        self.bound = count * size
-        if -(-limit // size) * count <= free:
-            self.steps = limit
-        else:
-            rounds, rest = divmod(free, count)
-            steps = rounds * size
-            for crossing in self._phases_from(self._first):
-                rest -= crossing
-                if rest < 0:
-                    break
-                steps += 1
-            self.steps = min(limit, steps)
-
-    def _phases_from(self, phase: int) -> list[int]:
-        phases = self._allocator._phases
-        return phases[phase:] + phases[:phase]
-
-    def _blocks(self, steps: int) -> int:
-        """Blocks that the first `steps` steps take."""
-        allocator = self._allocator
-        rounds, rest = divmod(steps, allocator.block_size)
-        blocks = rounds * allocator.decodes.count
-        if rest:
-            phases, first = allocator._phases, self._first
-            blocks += sum(phases[first : first + rest])
-            wrapped = first + rest - allocator.block_size
-            if wrapped > 0:
-                blocks += sum(phases[:wrapped])
-        return blocks
+        self._clock = allocator.decodes.clock
+        self.bound = allocator.decodes.count * allocator.block_size
+        self.steps = allocator.phases.served(self._clock, limit, allocator.free_blocks)
 
     def apply(self, steps: int) -> None:
-        allocator, blocks = self._allocator, self._blocks(steps)
+        allocator = self._allocator
+        blocks = allocator.phases.blocks(self._clock, steps)
         allocator.free_blocks -= blocks
         allocator.references += blocks
         allocator.decodes.advance(steps)
 
     def use_at(self, step: int) -> PoolUse:
         allocator = self._allocator
-        free = (allocator.free_blocks - self._blocks(step + 1)) * allocator.block_size
+        free = (allocator.free_blocks - allocator.phases.blocks(self._clock, step + 1)) * allocator.block_size
         used = allocator.decodes.written + allocator.decodes.count * step
         return PoolUse(used, allocator.pool_slots - free - used, 0, 0, 0, free, free)
 
     def unwritten_sum(self, steps: int, a: int, b: int) -> int:
-        # Slack repeats with the block size; with the clock's own phase as origin the sum is a difference of two
-        # prefix sums, each a whole number of rounds and a row of a table.
-        first = self._first
-        a -= b * first
-        return self._prefix(first + steps, a, b) - self._prefix(first, a, b)
-
-    def _prefix(self, x: int, a: int, b: int) -> int:
-        """Sum over t in [0, x) of (a + b t) x slack at phase t."""
-        allocator = self._allocator
-        size, count, phases = allocator.block_size, allocator.decodes.count, allocator._phases
-        plain, weighted = _slack_tables(size)
-        rounds, rest = divmod(x, size)
-        per_round = count * (size * (size + 1) // 2)
-        total = 0
-        if rounds:
-            total += a * rounds * per_round
-            if b:
-                whole = sum(map(mul, phases, weighted[size]))
-                total += b * (size * per_round * (rounds * (rounds - 1) // 2) + rounds * whole)
-        if rest:
-            part = sum(map(mul, phases, plain[rest]))
-            total += (a + b * rounds * size) * part
-            if b:
-                total += b * sum(map(mul, phases, weighted[rest]))
-        return total
+        return self._allocator.phases.unwritten_sum(self._clock, steps, a, b)
 
     def unwritten_peak(self, first: int, last: int) -> int:
-        allocator = self._allocator
-        size, count = allocator.block_size, allocator.decodes.count
-        start = (self._first + first) % size
-        slack: int = sum(map(mul, allocator._phases, _slack_rows(size)[start]))
-        # From one step to the next every member writes a token, and those that cross get a block.
-        crossings = self._phases_from(start)[1 : min(last - first, size)]
-        return slack + max(accumulate((size * n - count for n in crossings), initial=0))
-
-
-@lru_cache(maxsize=8)
-def _slack_rows(size: int) -> list[list[int]]:
-    """Row t, column p: slots owned and not written during a step at phase t by a sequence that crosses at phase p."""
-    return [[size - (t - p) % size for p in range(size)] for t in range(size)]
-
-
-@lru_cache(maxsize=8)
-def _slack_tables(size: int) -> tuple[list[list[int]], list[list[int]]]:
-    """Prefix sums over t of the slack rows, plain and weighted by t: row x sums t in [0, x)."""
-    plain, weighted = [[0] * size], [[0] * size]
-    for t, row in enumerate(_slack_rows(size)):
-        plain.append([s + r for s, r in zip(plain[-1], row, strict=True)])
-        weighted.append([s + t * r for s, r in zip(weighted[-1], row, strict=True)])
-    return plain, weighted
+        return self._allocator.phases.unwritten_peak(self._clock + first, last - first)
 
 
 _GRANT = Grant()

@@ -92,15 +92,23 @@ class Event(NamedTuple):
     largest_hole_slots: int
 
 
+class Loss(NamedTuple):
+    """One preemption."""
+
+    time_ps: int
+    request: int
+    tokens: int
+
+
 class RequestLog:
     """The records of all requests that have ended, and the blocked allocations, in the order of time."""
 
     def __init__(self) -> None:
         self.ended: list[Ended] = []
         self.events: list[Event] = []
+        self.losses: list[Loss] = []
         self.arrived = 0
         self.last_arrival_ps = 0
-        self.preemptions = 0
         self.clipped = 0
         """Requests whose output was cut at the model's limit."""
 
@@ -117,9 +125,14 @@ class RequestLog:
             journey.blocked_cause = short.cause
             self.events.append(Event(now_ps, journey.request.id, short.cause, outcome, *short[1:]))
 
-    def preempted(self, journey: Journey, lost_tokens: int) -> None:
+    @property
+    def preemptions(self) -> int:
+        """How often a running request lost its KV."""
+        return len(self.losses)
+
+    def preempted(self, now_ps: int, journey: Journey, lost_tokens: int) -> None:
         """A running request lost its KV."""
-        self.preemptions += 1
+        self.losses.append(Loss(now_ps, journey.request.id, lost_tokens))
         journey.preemptions += 1
         journey.lost_tokens += lost_tokens
         journey.high_water = max(journey.high_water, lost_tokens)

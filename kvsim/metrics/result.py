@@ -15,65 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvsim.errors import InputError
-from kvsim.step import CLASSES
+from kvsim.metrics.columns import COLUMNS as COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA = 1
 """Version of the JSON contract; keys may be added under it, none taken away."""
-
-COLUMNS: Mapping[str, Mapping[str, str]] = {
-    "requests": {
-        "id": "int64",
-        "arrival_s": "double",
-        "prompt_tokens": "int64",
-        "output_tokens": "int64",
-        "max_tokens": "int64",
-        "priority": "int64",
-        "tenant": "string",
-        "first_scheduled_s": "double",
-        "first_token_s": "double",
-        "end_s": "double",
-        "end": "string",
-        "finish_reason": "string",
-        "generated_tokens": "int64",
-        "preemptions": "int64",
-        "lost_tokens": "int64",
-        "recomputed_tokens": "int64",
-        "queue_s": "double",
-        "prefill_s": "double",
-        "ttft_s": "double",
-        "tpot_s": "double",
-        "e2e_s": "double",
-    },
-    "steps": {
-        "start_s": "double",
-        "duration_s": "double",
-        "steps": "int64",
-        "prefill_tokens": "int64",
-        "decode_tokens": "int64",
-        "context_tokens": "int64",
-        "running": "int64",
-        "waiting": "int64",
-    },
-    "memory": {
-        "time_s": "double",
-        **dict.fromkeys(CLASSES, "int64"),
-        "running": "int64",
-        "waiting": "int64",
-    },
-    "events": {
-        "time_s": "double",
-        "request": "int64",
-        "cause": "string",
-        "outcome": "string",
-        "need_tokens": "int64",
-        "free_tokens": "int64",
-        "largest_hole_tokens": "int64",
-    },
-}
-"""The tables of a run and the type of each column; a missing value is None, in a frame NaN or NA."""
 
 
 @dataclass
@@ -84,8 +32,8 @@ class Result:
     where a number does not exist). `tables` maps each name of `COLUMNS` to its columns; all columns of a
     table are equally long. `scenario_given` is the scenario's text, `scenario_resolved` maps every dotted key
     to its value and source. `provenance` says where each family of numbers comes from, `not_modelled` what
-    the run leaves out. `wall_s` is the time the simulation itself took; it is shown to people and never
-    stored, so that equal runs leave equal bytes.
+    the run leaves out, `notes` what else the reader should know about this scenario. `wall_s` is the time the
+    simulation itself took; it is shown to people and never stored, so that equal runs leave equal bytes.
     """
 
     name: str
@@ -98,6 +46,7 @@ class Result:
     metrics: dict[str, Any]
     pools: list[dict[str, Any]]
     tables: Mapping[str, Mapping[str, Sequence[Any]]]
+    notes: Sequence[str] = ()
     wall_s: float | None = None
 
     @property
@@ -110,6 +59,7 @@ class Result:
             "version": self.version,
             "provenance": self.provenance,
             "not_modelled": self.not_modelled,
+            "notes": list(self.notes),
             "metrics": self.metrics,
             "pools": self.pools,
         }
@@ -134,6 +84,11 @@ class Result:
         """One row per request and episode in which an allocation could not be met at once."""
         return self._frame("events")
 
+    @property
+    def preemptions(self) -> "pd.DataFrame":
+        """One row per preemption: when, who, and how many tokens it lost."""
+        return self._frame("preemptions")
+
     def save(self, folder: str | Path) -> list[Path]:
         """Write the run folder: the scenario as given and as resolved, the summary, and Parquet tables.
 
@@ -144,7 +99,7 @@ class Result:
         folder = Path(folder)
         contents = {
             "scenario.yaml": self.scenario_given.encode(),
-            "resolved.json": to_json(self.scenario_resolved).encode(),
+            "resolved.json": to_json(self.scenario_resolved).encode(errors="backslashreplace"),  # names of files
             "summary.json": to_json(self.summary).encode(),
         }
         for name in COLUMNS:
@@ -173,6 +128,7 @@ class Result:
             scenario_resolved=_read_json(folder / "resolved.json"),
             provenance=summary["provenance"],
             not_modelled=summary["not_modelled"],
+            notes=summary.get("notes", ()),
             metrics=summary["metrics"],
             pools=summary["pools"],
             tables={name: _read_parquet(folder / f"{name}.parquet") for name in COLUMNS},

@@ -151,6 +151,7 @@ def metrics(run: Run) -> dict[str, Any]:
         "steps": run.memory.steps,
         "clipped_outputs": log.clipped,
         "window_s": [opened_ps / _PS, closes_ps / _PS],
+        "measured_s": length_ps / _PS,
     }
 
 

@@ -14,7 +14,7 @@ _WIDTH = len(SERIES)
 
 
 class Tables(Mapping[str, Table]):
-    """ "requests", "steps", "memory" and "events" of a run, each built once, on first use.
+    """ "requests", "steps", "memory", "events" and "preemptions" of a run, each built once, on first use.
 
     The columns are those of `result.COLUMNS`; times in seconds, lengths in tokens, None for what does not exist.
     """
@@ -26,6 +26,7 @@ class Tables(Mapping[str, Table]):
             "steps": _steps,
             "memory": _memory,
             "events": _events,
+            "preemptions": _preemptions,
         }
         self._made: dict[str, Table] = {}
 
@@ -128,4 +129,13 @@ def _events(run: Run) -> Table:
         "need_tokens": [event.need_slots for event in events],
         "free_tokens": [event.free_slots for event in events],
         "largest_hole_tokens": [event.largest_hole_slots for event in events],
+    }
+
+
+def _preemptions(run: Run) -> Table:
+    losses = run.requests.losses
+    return {
+        "time_s": [loss.time_ps / _PS for loss in losses],
+        "request": [loss.request for loss in losses],
+        "lost_tokens": [loss.tokens for loss in losses],
     }

@@ -1,7 +1,7 @@
-"""The table of a comparison as plain rows, the sentence that says what it shows, and its JSON form."""
+"""The table of a comparison as plain rows, and its JSON form."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kvsim.metrics.result import SCHEMA, Result
@@ -9,21 +9,28 @@ from kvsim.step import CAUSES, CLASSES
 
 Number = int | float | None
 
+CAUSE_LABELS = {"never": "rejected: can never fit", "outgrown": "alone and outgrown"}
+"""How the table calls a cause for which an allocation failed, where the cause's own name does not tell."""
+
 
 @dataclass(frozen=True)
 class Row:
     """One line of the table: its unit, and for each result one number, or those that the heading names.
 
     A number that does not exist is None. `digits` are shown behind the point at most; `values` are exact.
+    `absent` says for each result what stands in the cell where none of its numbers exists, and why.
     """
 
     label: str
     unit: str
     digits: int
     values: tuple[tuple[Number, ...], ...]
+    absent: tuple[str, ...] = ()
 
     def text(self, index: int) -> str:
         """The cell of the index-th result as people read it: three digits count, `-` where nothing is."""
+        if self.absent and all(n is None for n in self.values[index]):
+            return self.absent[index]
         return " / ".join("-" if n is None else _rounded(n, self.digits) for n in self.values[index])
 
 
@@ -81,14 +88,14 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
     ]
     memory.append(row("waste", "%", 1, _percent(waste_share)))
     requests = [row("running", "", 1, _at("mean_running"), _at("max_running"))]
-    requests.append(row("waiting", "", 1, _at("mean_waiting")))
+    requests.append(row("waiting, mean", "", 1, _at("mean_waiting")))
     requests += [count(end, end) for end in ends]
     pressure = [
         count("preemptions", "preemptions"),
         count("lost", "lost_tokens", "tokens"),
         count("computed again", "recomputed_tokens", "tokens"),
     ]
-    pressure += [row(f"blocked: {cause}", "", 0, _at("blocked", cause)) for cause in causes]
+    blocked = [row(CAUSE_LABELS.get(cause, cause), "", 0, _at("blocked", cause)) for cause in causes]
     latency = [
         row(label, unit, digits, _times(by, _at(key, "p50")), _times(by, _at(key, "p99")))
         for label, key, unit, digits, by in (
@@ -96,48 +103,29 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
             ("  of it queue", "queue_s", "s", 2, 1),
             ("  of it prefill", "prefill_s", "s", 2, 1),
             ("TPOT", "tpot_s", "ms", 1, 1000),
+            ("ITL", "itl_s", "ms", 1, 1000),
         )
     ]
     rates = [
         row("output tokens", "/s", 1, _at("output_tokens_per_s")),
         row("requests", "/s", 2, _at("requests_per_s")),
-        row("goodput", "/s", 2, _at("goodput_per_s")),
+        replace(row("goodput", "/s", 2, _at("goodput_per_s")), absent=tuple(_no_goodput(m) for m in every)),
     ]
     return [
         Group("KV memory, mean / peak", tuple(memory)),
         Group("Requests, mean / max", tuple(requests)),
         Group("Pressure", tuple(pressure)),
+        *([Group("Times blocked", tuple(blocked))] if blocked else []),
         Group("Latency, p50 / p99", tuple(latency)),
         Group("Rates", tuple(rates)),
     ]
-
-
-def sentence(results: Sequence[Result]) -> str:
-    """Say in one sentence what the reader of the table is looking at."""
-    arrived = {result.metrics["arrived"] for result in results}
-    pools = {result.metrics["pool_tokens"] for result in results if result.metrics["pool_tokens"]}
-    traffic = f"{arrived.pop():,} requests" if len(arrived) == 1 else "traffic"
-    if len(pools) == 1:
-        pool = f"a pool of {pools.pop():,} tokens"
-    else:
-        pool = "pools of different sizes" if pools else "no pool"
-    where = f"on {pool}" if pools or "pool of" in pool else f"with {pool}"
-    if len(results) == 1:
-        opening = f"{results[0].name} serves {traffic} {where}"
-    else:
-        opening = f"The same {traffic} {where}, served {len(results)} ways side by side"
-    return (
-        f"{opening}: whose the memory is (means over the measured window), what happened when it ran out, "
-        "and what that did to latency; waste is the share of the slots not free that hold no valid KV of a "
-        "live request."
-    )
 
 
 def comparison_summary(scenario: str, results: Sequence[Result]) -> dict[str, Any]:
     """The object that `kvsim compare --json` prints and the comparison's `summary.json` holds."""
     if not results:
         raise ValueError("results must hold at least one result")
-    kept = ("name", "provenance", "not_modelled", "metrics", "pools")
+    kept = ("name", "provenance", "not_modelled", "notes", "metrics", "pools")
     return {
         "schema": SCHEMA,
         "scenario": scenario,
@@ -173,6 +161,11 @@ def _times(factor: int, number: Callable[[dict[str, Any]], Number]) -> Callable[
 
 def _percent(number: Callable[[dict[str, Any]], Number]) -> Callable[[dict[str, Any]], Number]:
     return _times(100, number)
+
+
+def _no_goodput(metrics: dict[str, Any]) -> str:
+    """Goodput lacks a goal, or time to measure as every rate does."""
+    return "-" if metrics["requests_per_s"] is None else "no slo set"
 
 
 def _occurs(every: Sequence[dict[str, Any]], key: str, name: str) -> bool:

@@ -1,9 +1,11 @@
 """The figure of a run: whose the KV memory is over time, when requests lost theirs, who runs and waits."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kvsim.metrics.result import Result
+from kvsim.reporting.comparison import waste_share
+from kvsim.reporting.finding import window
 from kvsim.reporting.memory_curve import MemoryCurve, memory_curve
 from kvsim.reporting.style import (
     ALARM,
@@ -11,9 +13,9 @@ from kvsim.reporting.style import (
     INK,
     PALE_INK,
     footer,
+    footer_inches,
     house_style,
     new_figure,
-    provenance_line,
 )
 from kvsim.step import CLASSES
 
@@ -21,52 +23,134 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-HEIGHT_INCHES = 4.5
 MINUTES_FROM_S = 1200.0
 """A run longer than this is drawn over minutes."""
 THOUSANDS_FROM_TOKENS = 10_000
-MARKS = (("preempted", "preempt", INK), ("rejected", "reject", ALARM), ("aborted", "abort", ALARM))
-"""The rows of marks: label, the outcome of the events it shows, colour."""
+MARKS = (("rejected", "reject"), ("aborted", "abort"))
+"""The rows of marks below that of the preemptions: label, the outcome of the events it shows."""
+
+# Heights in inches, from the top down.
+HEAD, MEMORY, MARK, COUNT, AXIS = 0.83, 1.8, 0.16, 0.62, 0.42
 
 
 def memory_over_time(result: Result) -> "Figure":
     """Draw the classes stacked up to the pool, marks where requests lost their memory, and counts.
 
-    Memory is in tokens (left) and per cent of the pool (right), time in seconds or minutes. Raises ValueError
-    where the run has no pool (`no-cache`) or records no time.
+    Memory is in tokens (left) and per cent of the pool (right), time in seconds or minutes; a dashed line shows where
+    the measured window ends, if the run goes on. Raises ValueError where the run has no pool (`no-cache`) or records
+    no time.
     """
     pool_tokens = result.metrics["pool_tokens"]
     if not pool_tokens:
         raise ValueError("result has no pool to draw")
     curve = memory_curve(result)
-    per_unit_s, unit = (60.0, "min") if curve.time_s[-1] > MINUTES_FROM_S else (1.0, "s")
+    per_unit_s, unit = time_unit(curve.time_s[-1])
+    rows = _marks(result, curve.time_s[-1])
+    marks_inches = max(0.02, MARK * len(rows))
     with house_style():
-        figure = new_figure(HEIGHT_INCHES)
-        foot = 0.035 + 0.026 * (provenance_line(result).count("\n") + 1)
+        foot = footer_inches([result]) + AXIS
+        heights = (MEMORY, marks_inches, COUNT, COUNT)
+        gap = 0.09
+        height = HEAD + sum(heights) + 3 * gap + foot
+        figure = new_figure(height)
         grid = figure.add_gridspec(
-            3, 1, height_ratios=(10, 1.9, 4), hspace=0.1, left=0.14, right=0.86, top=0.85, bottom=foot + 0.095
-        )
+            4, 1, height_ratios=heights, hspace=gap / (sum(heights) / 4),
+            left=0.16, right=0.87, top=1 - HEAD / height, bottom=foot / height,
+        )  # fmt: skip
         memory = figure.add_subplot(grid[0])
-        marks = figure.add_subplot(grid[1], sharex=memory)
-        counts = figure.add_subplot(grid[2], sharex=memory)
-        _draw_memory(memory, curve, pool_tokens, per_unit_s)
-        _draw_marks(marks, result, curve.time_s[-1], per_unit_s)
-        _draw_counts(counts, curve, per_unit_s)
+        marks, running, waiting = (figure.add_subplot(grid[row], sharex=memory) for row in (1, 2, 3))
+        draw_memory(memory, curve, pool_tokens, per_unit_s)
+        _label_memory(memory, pool_tokens)
+        _draw_marks(marks, rows, per_unit_s)
+        _draw_count(running, curve.time_s / per_unit_s, curve.running, CLASS_COLOURS["used"], "running")
+        _draw_count(waiting, curve.time_s / per_unit_s, curve.waiting, ALARM, "waiting")
         memory.set_xlim(curve.time_s[0] / per_unit_s, curve.time_s[-1] / per_unit_s)
+        running.tick_params(labelbottom=False)
+        figure.align_ylabels([memory, running, waiting])
         means = "" if curve.mean_over_s is None else f"; each point the mean of {curve.mean_over_s:.2g} s"
-        counts.set_xlabel(f"time ({unit}{means})")
-        figure.text(0.012, 0.985, result.name, fontsize=9.5, fontweight="bold", va="top")
-        figure.text(0.012, 0.943, _finding(result), va="top")
-        _legend(figure, curve)
-        footer(figure, result)
+        waiting.set_xlabel(f"time ({unit}{means})")
+        for axes in (memory, running, waiting):
+            draw_window_end(axes, result, per_unit_s)
+        figure.text(0.012, 1 - 0.07 / height, result.name, fontsize=9.5, fontweight="bold", va="top")
+        figure.text(0.012, 1 - 0.25 / height, _finding(result), va="top", fontsize=8)
+        figure.text(0.012, 1 - 0.42 / height, means_over([result]), va="top", fontsize=7, color=PALE_INK)
+        legend(figure, shown_classes([curve]), 1 - 0.55 / height)
+        footer(figure, [result])
     return figure
 
 
+def time_unit(length_s: float) -> tuple[float, str]:
+    """The seconds of the unit that a run of this length is drawn in, and its name."""
+    return (60.0, "min") if length_s > MINUTES_FROM_S else (1.0, "s")
+
+
+def draw_memory(
+    axes: "Axes", curve: MemoryCurve, pool_tokens: int, per_unit_s: float, whole: float | None = None
+) -> None:
+    """Stack the classes up to the pool, in (thousand) tokens, or so that the pool measures `whole`."""
+    scale = _scale(pool_tokens)[0] if whole is None else pool_tokens / whole
+    shown = shown_classes([curve])
+    axes.stackplot(
+        curve.time_s / per_unit_s,
+        *(curve.slots[name] / scale for name in shown),
+        colors=[CLASS_COLOURS[name] for name in shown],
+        linewidth=0,
+    )
+    ends = curve.time_s[[0, -1]] / per_unit_s
+    axes.plot(ends, [pool_tokens / scale] * 2, color=INK, linewidth=0.8)
+    axes.set_ylim(0, pool_tokens / scale * 1.02)
+    axes.tick_params(labelbottom=False)
+
+
+def means_over(results: Sequence[Result]) -> str:
+    """Say over which time the shares in a figure of these results are means, and how it shows where that ends."""
+    windows = {window(result) for result in results}
+    over = windows.pop() if len(windows) == 1 and "" not in windows else "the measured window"
+    marked = any(_window_end_s(result) is not None for result in results)
+    return f"shares are means over {over}{': up to the dashed line' if marked else ''}"
+
+
+def draw_window_end(axes: "Axes", result: Result, per_unit_s: float) -> None:
+    """Draw a thin dashed line where the measured window ends, unless the run ends there too."""
+    end_s = _window_end_s(result)
+    if end_s is not None:
+        # White below the dashes, so that they are seen on dark classes too.
+        axes.axvline(end_s / per_unit_s, color="white", linewidth=1.3)
+        axes.axvline(end_s / per_unit_s, color=INK, linewidth=0.8, linestyle=(0, (2, 2)))
+
+
+def shown_classes(curves: Sequence[MemoryCurve]) -> list[str]:
+    """The classes that a figure of these curves shows: those that occur, and always `used` and `free`."""
+    return [name for name in CLASSES if name in ("used", "free") or any(c.slots[name].any() for c in curves)]
+
+
+def legend(figure: "Figure", shown: Sequence[str], top: float) -> None:
+    """Name the colours of the classes in one row, whose upper edge is at `top` of the figure."""
+    from matplotlib.patches import Patch
+
+    handles: list[Any] = [
+        Patch(facecolor=CLASS_COLOURS[name], edgecolor=PALE_INK, linewidth=0.4, label=name) for name in shown
+    ]
+    figure.legend(
+        handles=handles,
+        loc="upper left",
+        bbox_to_anchor=(-0.01, top),
+        ncols=len(handles),
+        handlelength=1.0,
+        handleheight=0.9,
+        handletextpad=0.4,
+        columnspacing=0.9 if len(handles) < len(CLASSES) else 0.5,
+        fontsize=8 if len(handles) < len(CLASSES) - 1 else 7,
+    )
+
+
 def _finding(result: Result) -> str:
-    metrics = result.metrics
+    metrics, waste = result.metrics, waste_share(result.metrics)
     parts = []
     if metrics["mean_share"]["used"] is not None:
-        parts.append(f"{metrics['mean_share']['used']:.0%} of the KV memory in use on average")
+        parts.append(f"{metrics['mean_share']['used']:.0%} of the pool used")
+    if waste is not None:
+        parts.append(f"{waste:.0%} of what it holds wasted")
     if metrics["preemptions"]:
         parts.append(f"{metrics['preemptions']:,} preemption{'s' if metrics['preemptions'] > 1 else ''}")
     if metrics["rejected"]:
@@ -74,19 +158,18 @@ def _finding(result: Result) -> str:
     return ", ".join(parts)
 
 
-def _draw_memory(axes: "Axes", curve: MemoryCurve, pool_tokens: int, per_unit_s: float) -> None:
-    scale, unit = (1000, "thousand tokens") if pool_tokens >= THOUSANDS_FROM_TOKENS else (1, "tokens")
-    shown = _shown_classes(curve)
-    axes.stackplot(
-        curve.time_s / per_unit_s,
-        *(curve.slots[name] / scale for name in shown),
-        colors=[CLASS_COLOURS[name] for name in shown],
-        linewidth=0,
-    )
-    axes.axhline(pool_tokens / scale, color=INK, linewidth=0.8)
-    axes.set_ylim(0, pool_tokens / scale * 1.02)
-    axes.set_ylabel(f"KV memory ({unit})")
-    axes.tick_params(labelbottom=False)
+def _window_end_s(result: Result) -> float | None:
+    measured_s = result.metrics.get("window_s")
+    return measured_s[1] if measured_s and measured_s[1] < result.metrics["simulated_s"] else None
+
+
+def _scale(pool_tokens: int) -> tuple[int, str]:
+    return (1000, "thousand tokens") if pool_tokens >= THOUSANDS_FROM_TOKENS else (1, "tokens")
+
+
+def _label_memory(axes: "Axes", pool_tokens: int) -> None:
+    scale, unit = _scale(pool_tokens)
+    axes.set_ylabel(f"KV memory\n({unit})")
     percent = axes.secondary_yaxis("right", functions=_percent_of(pool_tokens / scale))
     percent.set_ylabel("% of the pool")
     percent.set_yticks([0, 25, 50, 75, 100])
@@ -97,60 +180,34 @@ def _percent_of(whole: float) -> tuple[Callable[[Any], Any], Callable[[Any], Any
     return (lambda part: part / whole * 100, lambda percent: percent * whole / 100)
 
 
-def _draw_marks(axes: "Axes", result: Result, end_s: float, per_unit_s: float) -> None:
+def _marks(result: Result, end_s: float) -> list[tuple[str, list[float], str]]:
+    """The rows of marks that have any: label, times in seconds, colour."""
     events = result.tables["events"]
-    times_s, outcomes = events.get("time_s", ()), events.get("outcome", ())
-    for row, (label, shown, colour) in enumerate(MARKS):
-        at = [time for time, outcome in zip(times_s, outcomes, strict=True) if outcome == shown]
-        at = [time / per_unit_s for time in at if time <= end_s]
-        if at:
-            axes.eventplot([at], lineoffsets=-row, linelengths=0.7, linewidths=0.7, colors=colour)
+    happened = list(zip(events.get("time_s", ()), events.get("outcome", ()), strict=True))
+    rows = [("preempted", list(result.tables["preemptions"]["time_s"]), INK)]
+    rows += [(label, [time for time, outcome in happened if outcome == shown], ALARM) for label, shown in MARKS]
+    rows = [(label, [time for time in times_s if time <= end_s], colour) for label, times_s, colour in rows]
+    return [row for row in rows if row[1]]
+
+
+def _draw_marks(axes: "Axes", rows: Sequence[tuple[str, list[float], str]], per_unit_s: float) -> None:
+    for row, (label, times_s, colour) in enumerate(rows):
+        at = [time_s / per_unit_s for time_s in times_s]
+        axes.eventplot([at], lineoffsets=-row, linelengths=0.7, linewidths=0.7, colors=colour)
         axes.text(-0.015, -row, label, transform=axes.get_yaxis_transform(), ha="right", va="center", fontsize=6.5)
-    axes.set_ylim(-len(MARKS) + 0.5, 0.5)
+    axes.set_ylim(-max(1, len(rows)) + 0.5, 0.5)
     axes.set_yticks([])
     axes.tick_params(labelbottom=False, length=0)
     for side in ("left", "bottom"):
         axes.spines[side].set_visible(False)
 
 
-def _draw_counts(axes: "Axes", curve: MemoryCurve, per_unit_s: float) -> None:
+def _draw_count(axes: "Axes", time: Any, count: Any, colour: str, label: str) -> None:
+    """Draw requests running, or waiting, on a scale of their own: one is often a hundred times the other."""
     from matplotlib.ticker import MaxNLocator
 
-    time = curve.time_s / per_unit_s
-    axes.plot(time, curve.running, color=CLASS_COLOURS["used"], label="running")
-    axes.plot(time, curve.waiting, color=ALARM, linestyle=(0, (3, 1.2)), label="waiting")
-    axes.set_ylim(0, max(1.0, float(curve.running.max()), float(curve.waiting.max())) * 1.08)
-    axes.yaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
-    axes.set_ylabel("requests")
-    axes.legend(
-        loc="upper left",
-        bbox_to_anchor=(1.0, 1.08),
-        fontsize=7,
-        handlelength=1.2,
-        handletextpad=0.4,
-        borderpad=0.2,
-    )
-
-
-def _legend(figure: "Figure", curve: MemoryCurve) -> None:
-    from matplotlib.patches import Patch
-
-    shown = _shown_classes(curve)
-    handles: list[Any] = [
-        Patch(facecolor=CLASS_COLOURS[name], edgecolor=PALE_INK, linewidth=0.4, label=name) for name in shown
-    ]
-    figure.legend(
-        handles=handles,
-        loc="upper left",
-        bbox_to_anchor=(-0.01, 0.915),
-        ncols=len(handles),
-        handlelength=1.0,
-        handleheight=0.9,
-        handletextpad=0.4,
-        columnspacing=0.9 if len(handles) < len(CLASSES) else 0.5,
-        fontsize=8 if len(handles) < len(CLASSES) - 1 else 7,
-    )
-
-
-def _shown_classes(curve: MemoryCurve) -> list[str]:
-    return [name for name in CLASSES if name in ("used", "free") or curve.slots[name].any()]
+    axes.fill_between(time, count, color=colour, alpha=0.18, linewidth=0)
+    axes.plot(time, count, color=colour)
+    axes.set_ylim(0, max(1.0, float(count.max())) * 1.08)
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))
+    axes.set_ylabel(f"requests\n{label}")

@@ -1,81 +1,203 @@
-"""The folder a run leaves: the scenario, the summary, the tables, and a figure of the memory over time."""
+"""The folder a run leaves: the scenario, the summary, the tables, figures, and a README that says what is what."""
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from kvsim.errors import InputError
+from kvsim.metrics.columns import TABLES
 from kvsim.metrics.result import Result, to_json, write_whole
 from kvsim.reporting.comparison import comparison_summary
 
+Progress = Callable[[float, str], None]
+
+SUMMARY = "summary.json"
+README = "README.md"
 FIGURE = "memory_over_time"
+COMPARISON_FIGURE = "comparison"
+
+FILES = {
+    "scenario.yaml": "the scenario as it was given, with the files it extends",
+    "resolved.json": "every setting with its value and where it came from: a line of a file, `--set`, the engine's "
+    "profile, or the default",
+    SUMMARY: "the numbers: seed, version, provenance, what is not modelled, metrics, pools",
+    f"{FIGURE}.png": "whose the KV memory is over time, and the requests running and waiting",
+    f"{FIGURE}.svg": "the same figure, to be scaled",
+    f"{COMPARISON_FIGURE}.png": "the KV memory of all variants over time, side by side",
+    f"{COMPARISON_FIGURE}.svg": "the same figure, to be scaled",
+}
+"""What each file holds, beside the tables."""
+
+LONGEST_NAME = 60
+"""Characters of the name of a folder: at four bytes each and with a number, what every file system takes (255)."""
 
 
-def check_writable(folder: str | Path, option: str = "-o") -> Path:
-    """Make sure before a run that its folder can be written, without making it yet.
+def check_run_folder(folder: str | Path, option: str = "-o") -> Path:
+    """Make sure before a run that it may write into this folder: one that can be made, is empty, or holds a run.
 
     Raises InputError that names the option, the folder and what is in the way.
     """
-    folder = Path(folder)
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{option} {folder}: is a file; name a folder, new or old")
-    nearest = folder.absolute()
-    while not nearest.exists():
-        nearest = nearest.parent
-    if not nearest.is_dir():
-        raise InputError(f"{option} {folder}: {nearest} is a file; name a folder that can be made")
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        raise InputError(f"{option} {folder}: {nearest} cannot be written; name a folder that can be")
+    folder = check_writable(folder, option)
+    if folder.is_dir() and any(folder.iterdir()) and not _holds_a_run(folder):
+        raise InputError(
+            f"{option} {folder}: is not empty and holds no run (no {SUMMARY}); name a new folder, an empty one, or "
+            "one that kvsim wrote"
+        )
     return folder
 
 
-def write_run(result: Result, folder: str | Path) -> list[Path]:
-    """Write one run: what `Result.save` writes, and the figure as PNG and SVG. Returns the paths.
+def check_writable(folder: str | Path, option: str = "-o") -> Path:
+    """Make sure before a run that its folder can be written: what is missing of it is made and taken away again.
 
-    A run without a pool, or in which no time passed, has no figure.
+    Raises InputError that names the option, the folder and what is in the way.
+    """
+    if not os.fspath(folder):
+        raise InputError(f"{option} '': is no name; name a folder, new or old")
+    folder = Path(folder)
+    made: list[Path] = []
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"{option} {folder}: is a file; name a folder, new or old")
+        nearest = folder.absolute()
+        missing = []
+        while not nearest.exists():
+            missing.append(nearest)
+            nearest = nearest.parent
+        if not nearest.is_dir():
+            raise InputError(f"{option} {folder}: {nearest} is a file; name a folder that can be made")
+        if not os.access(nearest, os.W_OK | os.X_OK):
+            raise InputError(f"{option} {folder}: {nearest} cannot be written; name a folder that can be")
+        for part in reversed(missing):
+            if part.exists():  # `new/..`, once `new` is there
+                continue
+            part.mkdir()
+            made.append(part)
+    except OSError as error:
+        raise InputError(f"{option} {folder}: cannot be made ({error.strerror}); name a folder that can") from None
+    finally:
+        for part in reversed(made):
+            with suppress(OSError):  # somebody else has put something there by now
+                part.rmdir()
+    return folder
+
+
+def check_file(path: str | Path, option: str = "-o") -> Path:
+    """Make sure before any work that a file can be written there: in place of an old one or as a new one.
+
+    Raises InputError that names the option, the file and what is in the way.
+    """
+    if not os.fspath(path):
+        raise InputError(f"{option} '': is no name; name a file, new or old")
+    path = Path(path)
+    try:
+        if path.exists() and not path.is_file():
+            raise InputError(f"{option} {path}: is no file but a folder or a device; name a file, new or old")
+    except OSError as error:
+        raise InputError(f"{option} {path}: cannot be made ({error.strerror}); name a file that can") from None
+    check_writable(path.parent, option)
+    return path
+
+
+def write_run(result: Result, folder: str | Path, progress: Progress | None = None) -> list[Path]:
+    """Write one run: what `Result.save` writes, the figure as PNG and SVG, and the README. Returns the paths.
+
+    A run without a pool, or in which no time passed, has no figure. `progress` is told once that this goes on.
     """
     folder = Path(folder)
+    if progress:
+        progress(1.0, f"writing {result.name}")
     written = result.save(folder)
-    if result.metrics["pool_tokens"] and result.metrics["simulated_s"]:
+    if _has_memory(result):
         # Importing matplotlib takes most of a second, so it waits until a figure is really drawn.
         from kvsim.reporting.memory_over_time import memory_over_time
         from kvsim.reporting.style import save_figure
 
         written += save_figure(memory_over_time(result), folder, FIGURE)
-    return written
+    names = [path.name for path in written]
+    return [*written, write_whole(folder / README, readme(result.name, names).encode())]
 
 
 def write_comparison(
-    scenario: str,
-    results: Sequence[Result],
-    folder: str | Path,
-    progress: Callable[[float, str], None] | None = None,
+    scenario: str, results: Sequence[Result], folder: str | Path, progress: Progress | None = None
 ) -> list[Path]:
-    """Write a comparison: `summary.json` of all variants, and a run folder for each under its name.
+    """Write a comparison: a run folder for each variant under its name, and for all of them `summary.json`, the
+    figure that shows them side by side, and the README.
 
     `progress` is told the fraction written and what comes next. Returns the paths.
     """
     folder = Path(folder)
     summary = to_json(comparison_summary(scenario, results)).encode()
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for index, (result, name) in enumerate(zip(results, folder_names([r.name for r in results]), strict=True)):
+    written: list[Path] = []
+    parts = len(results) + 1
+    names = folder_names([r.name for r in results])
+    for index, (result, name) in enumerate(zip(results, names, strict=True)):
         if progress:
-            progress(index / len(results), f"writing {result.name}")
+            progress(index / parts, f"writing {result.name}")
         written += write_run(result, folder / name)
+    own: list[Path] = []
+    if any(map(_has_memory, results)):
+        from kvsim.reporting.memory_side_by_side import memory_side_by_side
+        from kvsim.reporting.style import save_figure
+
+        if progress:
+            progress(len(results) / parts, "writing the comparison")
+        own = save_figure(memory_side_by_side([r for r in results if _has_memory(r)]), folder, COMPARISON_FIGURE)
+    text = readme(scenario, [path.name for path in own] + [SUMMARY], list(zip(names, results, strict=True)))
+    own.append(write_whole(folder / README, text.encode()))
     # Last, so that a summary stands only beside the whole of what it sums up.
-    written.append(write_whole(folder / "summary.json", summary))
-    return written
+    return [*written, *own, write_whole(folder / SUMMARY, summary)]
+
+
+def readme(name: str, files: Sequence[str], runs: Sequence[tuple[str, Result]] = ()) -> str:
+    """Return the README of a folder: one line for each of its files and run folders, and every table's columns.
+
+    `files` are names without folder, `runs` the run folders below by name.
+    """
+    lines = [f"# {name}", "", f"Written by kvsim: {'a comparison' if runs else 'one run'}.", ""]
+    lines += [f"- `{folder}/`: the run {result.name}, with a README of its own" for folder, result in runs]
+    lines += [f"- `{file}`: {FILES[file]}" for file in FILES if file in files]
+    tables = [table for table in TABLES if f"{table}.parquet" in files]
+    lines += [f"- `{table}.parquet`: {TABLES[table].row.partition('; ')[0].partition('. ')[0]}" for table in tables]
+    for table in tables:
+        lines += ["", *_columns(table)]
+    return "\n".join(lines) + "\n"
+
+
+def _columns(table: str) -> Iterator[str]:
+    form = TABLES[table]
+    yield f"## {table}.parquet"
+    yield ""
+    yield f"{form.row[0].upper()}{form.row[1:]}."
+    yield ""
+    yield "| column | type | meaning and unit |"
+    yield "| --- | --- | --- |"
+    for name, column in form.columns.items():
+        yield f"| `{name}` | {column.type} | {column.meaning} |"
 
 
 def folder_names(names: Sequence[str]) -> list[str]:
-    """Turn names into names of folders, in order: letters, digits, `.-_` stay; none comes twice."""
+    """Turn names into names of folders, in order: letters, digits, `.-_` stay; none comes twice.
+
+    None is that of a file that a run or a comparison leaves, or longer than a file system takes.
+    """
     taken: list[str] = []
+    own = (README, *FILES, *(f"{table}.parquet" for table in TABLES))
     for name in names:
-        plain = re.sub(r"[^\w.-]+", "-", name).strip(".-") or "run"
+        plain = re.sub(r"[^\w.-]+", "-", name)[:LONGEST_NAME].strip(".-") or "run"
         unique, number = plain, 2
-        while unique.lower() in (other.lower() for other in taken):
+        while unique.lower() in (other.lower() for other in (*taken, *own)):
             unique, number = f"{plain}-{number}", number + 1
         taken.append(unique)
     return taken
+
+
+def _has_memory(result: Result) -> bool:
+    return bool(result.metrics["pool_tokens"] and result.metrics["simulated_s"])
+
+
+def _holds_a_run(folder: Path) -> bool:
+    """A run or a comparison wrote here, even one that was interrupted before its own summary."""
+    return (folder / SUMMARY).exists() or any(folder.glob(f"*/{SUMMARY}"))

@@ -6,12 +6,13 @@ them.
 
 import io
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from kvsim.metrics.result import Result, write_whole
+from kvsim.reporting.finding import shared, sources
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,11 +38,15 @@ WIDTH_INCHES = 4.8
 """Set for a text column: scaled down to 3.4 inches, the smallest type still measures 5 points."""
 
 PNG_DOTS_PER_INCH = 200
-FOOTER_LETTERS = 104
+FOOTER_LINE_INCHES = 0.115
+"""Height of a line of the footer's type."""
+FOOTER_LETTERS = 98
 """Letters of the footer's type that fit in a line of `WIDTH_INCHES`."""
 
 SETTINGS: Mapping[str, Any] = {
-    "font.family": "DejaVu Sans",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "svg.fonttype": "none",
     "font.size": 8.5,
     "axes.titlesize": 9.5,
     "axes.titleweight": "bold",
@@ -65,7 +70,8 @@ SETTINGS: Mapping[str, Any] = {
     "svg.hashsalt": "kvsim",
     "text.parse_math": False,
 }
-"""DejaVu Sans comes with matplotlib, so that the letters are the same on every machine."""
+"""DejaVu Sans comes with matplotlib, so that a PNG's letters are the same on every machine. An SVG keeps its text as
+text, which can be searched and is drawn in DejaVu Sans where the reader has it."""
 
 
 @contextmanager
@@ -86,16 +92,21 @@ def new_figure(height_inches: float) -> "Figure":
     return Figure(figsize=(WIDTH_INCHES, height_inches), layout=None)
 
 
-def provenance_line(result: Result) -> str:
+def provenance_line(results: Sequence[Result]) -> str:
     """Say what made the figure and where its numbers come from, in lines that fit below a figure."""
-    parts = [f"kvsim {result.version}", f"seed {result.seed}"]
-    parts += [f"{family}: {source}" for family, source in result.provenance.items()]
+    parts = [f"kvsim {results[0].version}", f"seed {results[0].seed}"]
+    parts += shared([sources(result) for result in results], results)
     return textwrap.fill(" · ".join(parts), FOOTER_LETTERS)
 
 
-def footer(figure: "Figure", result: Result) -> None:
-    """Write the provenance at the foot of a figure."""
-    figure.text(0.012, 0.01, provenance_line(result), fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25)
+def footer_inches(results: Sequence[Result]) -> float:
+    """Height that the footer takes at the foot of a figure, with the space above it."""
+    return 0.14 + FOOTER_LINE_INCHES * (provenance_line(results).count("\n") + 1)
+
+
+def footer(figure: "Figure", results: Sequence[Result]) -> None:
+    """Write the provenance at the foot of a figure of these results."""
+    figure.text(0.012, 0.01, provenance_line(results), fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25)
 
 
 def save_figure(figure: "Figure", folder: Path, stem: str) -> list[Path]:

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import TypeVar
 
+from kvsim.capacity.pages import PageRow, page_row
 from kvsim.capacity.pool import Overheads, Pool, pool_from_card
+from kvsim.capacity.tensors import kv_tensors
 from kvsim.catalog.engines import Profile, profile
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import gpu
@@ -13,13 +15,17 @@ from kvsim.memory.contiguous import ContiguousAllocator
 from kvsim.memory.interface import Allocator
 from kvsim.memory.paged import PagedAllocator
 from kvsim.memory.reserve import ReserveAllocator
+from kvsim.memory.virtual import VirtualAllocator
 from kvsim.metrics.summary import Slo
+from kvsim.scenario.messages import located
+from kvsim.scenario.notes import notes
 from kvsim.scenario.resolve import Scenario
-from kvsim.scenario.schema.serving import ContiguousSettings, PagedSettings
+from kvsim.scenario.schema.fields import MOST
+from kvsim.scenario.schema.serving import ContiguousSettings, PagedSettings, ReserveSettings, VirtualSettings
 from kvsim.scenario.schema.settings import Settings
 from kvsim.scenario.schema.traffic import LengthSettings, TimesOutput
 from kvsim.scheduling.continuous import ContinuousScheduler
-from kvsim.timing.roofline import RooflineTiming, roofline_parameters
+from kvsim.timing.roofline import RooflineParameters, RooflineTiming, roofline_parameters
 from kvsim.workload.arrivals import ARRIVALS
 from kvsim.workload.client import Patience
 from kvsim.workload.lengths import LENGTHS, LengthDistribution
@@ -43,6 +49,7 @@ class Simulation:
     slo: Slo
     provenance: dict[str, str]
     not_modelled: list[str]
+    notes: list[str]
 
 
 def build(scenario: Scenario, seed: int) -> Simulation:
@@ -54,7 +61,7 @@ def build(scenario: Scenario, seed: int) -> Simulation:
     try:
         return _build(scenario, seed)
     except ValueError as error:
-        raise InputError(f"scenario {scenario.name}: {error}") from error
+        raise InputError(located(str(error), scenario.name, scenario.origins)) from error
 
 
 def _build(scenario: Scenario, seed: int) -> Simulation:
@@ -66,19 +73,26 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         kv_dtype=settings.model.kv_dtype,
         weights_dtype=settings.model.weights_dtype,
     )
+    if not footprint.model.weights_known:
+        known = "params_total_b is not known, and no field describes all weights, so step times cannot be estimated"
+        raise ValueError(f"model.name: {footprint.model.name}: {known}")
     limit = settings.engine.max_model_len or footprint.model.max_context
     if limit is None:
         raise InputError(
             f"scenario {scenario.name}: engine.max_model_len: the catalogue knows no limit of "
             f"{footprint.model.name}; give one, for example `max_model_len: 8192`"
         )
-    pool = _pool(settings, rules, footprint)
-    allocator = _allocator(settings, rules, pool, limit)
+    parameters = roofline_parameters(settings.timing.parameters)
+    row = _page_row(settings, footprint)
+    pool = _pool(settings, rules, footprint, row)
+    if pool.slots > MOST:
+        raise ValueError(f"pool_slots is {pool.slots:,}; a pool has at most {MOST:,} slots")
+    allocator = _allocator(settings, rules, footprint, pool, limit, row, parameters)
     block_size = allocator.block_size if isinstance(allocator, PagedAllocator) else None
     timing = RooflineTiming(
         footprint,
         gpu(settings.gpu),
-        roofline_parameters(settings.timing.parameters),
+        parameters,
         block_size=block_size,
     )
     scheduler = ContinuousScheduler(
@@ -111,6 +125,7 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
             "workload": _workload_provenance(settings),
         },
         not_modelled=_not_modelled(settings, rules, footprint),
+        notes=notes(settings, rules, footprint, pool.slots),
     )
 
 
@@ -118,8 +133,14 @@ def _given(value: T | None, default: T) -> T:
     return default if value is None else value
 
 
-def _pool(settings: Settings, rules: Profile, footprint: Footprint) -> Pool:
-    pool, block = settings.pool, _block_size(settings, rules)
+def _page_row(settings: Settings, footprint: Footprint) -> PageRow | None:
+    """What is mapped at a time, for the allocator that maps pages."""
+    allocator = settings.allocator
+    return page_row(footprint, allocator.page) if isinstance(allocator, VirtualSettings) else None
+
+
+def _pool(settings: Settings, rules: Profile, footprint: Footprint, row: PageRow | None) -> Pool:
+    pool, block = settings.pool, _block_size(settings, rules) if row is None else row.tokens
     if pool is None:
         return pool_from_card(
             footprint,
@@ -131,16 +152,21 @@ def _pool(settings: Settings, rules: Profile, footprint: Footprint) -> Pool:
                 cuda_graphs_bytes=_given(settings.capacity.cuda_graphs, rules.cuda_graph_bytes),
             ),
             block_size=block,
+            block_bytes=None if row is None else row.bytes,
         )
     if pool.blocks is not None:
-        return Pool(pool.blocks * block, f"given in the scenario: {pool.blocks} blocks of {block}")
+        blocks = f"blocks of {block}" if row is None else str(row)
+        return Pool(pool.blocks * block, f"given in the scenario: {pool.blocks} {blocks}")
     if pool.tokens is not None:
-        return Pool(pool.tokens, f"given in the scenario: {pool.tokens} tokens")
+        return Pool(pool.tokens, f"given in the scenario: {pool.tokens:,} tokens")
     assert pool.memory is not None
+    if row is not None and pool.memory >= row.bytes:
+        rows = pool.memory // row.bytes
+        return Pool(rows * row.tokens, f"given in the scenario: {pool.memory} bytes of KV per rank, {rows} {row}")
     slots = pool.memory // footprint.kv_bytes_per_token
     if slots < 1:
-        raise InputError(
-            f"scenario {settings.name}: pool.memory: {pool.memory} B holds no token of {footprint.model.name}, "
+        raise ValueError(
+            f"pool.memory: {pool.memory} B holds no token of {footprint.model.name}, "
             f"whose KV takes {footprint.kv_bytes_per_token} B each; give more, for example `memory: 12GiB`"
         )
     return Pool(
@@ -155,9 +181,22 @@ def _block_size(settings: Settings, rules: Profile) -> int:
     return _given(allocator.block_size if isinstance(allocator, PagedSettings) else None, rules.block_size)
 
 
-def _allocator(settings: Settings, rules: Profile, pool: Pool, max_model_len: int) -> Allocator:
+def _allocator(
+    settings: Settings,
+    rules: Profile,
+    footprint: Footprint,
+    pool: Pool,
+    max_model_len: int,
+    row: PageRow | None,
+    parameters: RooflineParameters,
+) -> Allocator:
     allocator = settings.allocator
     try:
+        if isinstance(allocator, VirtualSettings):
+            assert row is not None
+            # Mapping that takes no time is mapping that no step waits for.
+            ahead = not parameters.page_map_s
+            return VirtualAllocator(pool.slots, page_tokens=row.tokens, row_pages=row.pages, mapped_ahead=ahead)
         if isinstance(allocator, PagedSettings):
             return PagedAllocator(
                 pool.slots,
@@ -165,10 +204,20 @@ def _allocator(settings: Settings, rules: Profile, pool: Pool, max_model_len: in
                 watermark=_given(allocator.watermark, rules.watermark),
             )
         if isinstance(allocator, ContiguousSettings):
-            return ContiguousAllocator(pool.slots, chunk=allocator.chunk)
-        return ReserveAllocator(pool.slots, max_model_len=max_model_len)
+            tensors, rounding_slots = kv_tensors(footprint) if allocator.growth == "cat" else (1, 1)
+            return ContiguousAllocator(
+                pool.slots,
+                fit=allocator.fit,
+                growth=allocator.growth,
+                chunk=allocator.chunk,
+                tensors=tensors,
+                rounding_slots=1 if allocator.fit == "buddy" else rounding_slots,
+                compaction=allocator.compaction,
+            )
+        assert isinstance(allocator, ReserveSettings)
+        return ReserveAllocator(pool.slots, max_model_len=max_model_len, size=allocator.size, fit=allocator.fit)
     except ValueError as error:
-        raise InputError(f"scenario {settings.name}: allocator {allocator.name}: {error}") from error
+        raise ValueError(f"allocator {allocator.name}: {error}") from error
 
 
 def _traffic(scenario: Scenario) -> Traffic:
@@ -231,6 +280,10 @@ def _not_modelled(settings: Settings, rules: Profile, footprint: Footprint) -> l
     shape = footprint.model
     if isinstance(settings.allocator, PagedSettings):
         said.append("The allocator's own time on the host, beyond what a step costs in any case.")
+    if isinstance(settings.allocator, ContiguousSettings) and settings.allocator.growth == "cat":
+        said.append("Where the tensors of one request lie: they stay side by side, as one region.")
+    if isinstance(settings.allocator, VirtualSettings):
+        said.append("Pages that stay mapped after a request for the next one to take over: each maps all of its own.")
     if shape.window_layers:
         said.append(
             f"Sliding windows: the {shape.window_layers} window layers of {shape.name} "

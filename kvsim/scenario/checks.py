@@ -12,7 +12,7 @@ from typing import Any
 
 from kvsim.errors import InputError
 from kvsim.scenario.loading import Plain
-from kvsim.scenario.messages import MISSING, Mistake, Origin, Origins, alternatives, suggestion
+from kvsim.scenario.messages import MISSING, NO_TEXT, TEXT, Mistake, Origin, Origins, alternatives, is_text, suggestion
 
 GENERATED = ("arrivals", "prompt_tokens", "output_tokens")
 """The keys of `workload` that only generated traffic has."""
@@ -21,6 +21,7 @@ GENERATED = ("arrivals", "prompt_tokens", "output_tokens")
 def check(data: Plain, origins: Origins) -> Iterator[Mistake]:
     """Yield every mistake between the keys of a scenario."""
     yield from _finite(data, "")
+    yield from _written(data, "")
     yield from _names(data, origins)
     yield from _engine(data, origins)
     yield from _timing(data.get("timing"))
@@ -80,17 +81,30 @@ def _finite(value: Any, key: str) -> Iterator[Mistake]:
         yield Mistake(key, value, "is not a finite number", "write a number, with its unit where it has one")
 
 
+def _written(value: Any, key: str) -> Iterator[Mistake]:
+    """Texts that no file can hold: halves of a character, as a wrong escape or a wrong encoding leaves them."""
+    if isinstance(value, dict):
+        for word, inner in value.items():
+            yield from _written(inner, f"{key}.{word}" if key else word)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _written(inner, key)
+    elif isinstance(value, str) and not is_text(value):
+        yield Mistake(key, ascii(value), NO_TEXT, TEXT)
+
+
 def _names(data: Plain, origins: Origins) -> Iterator[Mistake]:
     from kvsim.catalog.footprint import Footprint
     from kvsim.catalog.gpus import gpu
     from kvsim.catalog.models import model
+    from kvsim.scenario.schema.fields import MOST
 
     name, gpu_name = _text(data, "model", "name"), _text(data, "gpu")
     ranks = data.get("tensor_parallel", 1)
     if name:
         try:
             found = model(model_reference(name, "model.name", origins))
-            if _whole(ranks) and ranks > 0:
+            if _whole(ranks) and 0 < ranks <= MOST:
                 Footprint(found, tensor_parallel=ranks)
         except InputError as error:
             yield Mistake("model.name", MISSING, str(error))
@@ -119,6 +133,7 @@ def _engine(data: Plain, origins: Origins) -> Iterator[Mistake]:
     except InputError as error:
         yield Mistake("engine.profile", MISSING, str(error))
         return
+    yield from _context(engine.get("max_model_len"), data, origins)
     budget = engine.get("max_num_batched_tokens", rules.max_num_batched_tokens)
     sequences = engine.get("max_num_seqs", rules.max_num_seqs)
     if _whole(budget) and _whole(sequences) and budget < sequences:
@@ -140,6 +155,21 @@ def _engine(data: Plain, origins: Origins) -> Iterator[Mistake]:
         problem = f"computes a prompt in one step of {budget} tokens, but max_model_len is {longest}"
         remedy = f"set engine.max_num_batched_tokens to {longest} or more, or lower engine.max_model_len"
         yield Mistake(f"engine.{key}", engine.get(key, name), problem, remedy)
+
+
+def _context(limit: Any, data: Plain, origins: Origins) -> Iterator[Mistake]:
+    from kvsim.catalog.models import model
+
+    name = _text(data, "model", "name")
+    if not _whole(limit) or not name:
+        return
+    try:
+        known = model(model_reference(name, "model.name", origins))
+    except InputError:
+        return
+    if limit > known.max_context:
+        problem = f"is more than the context of {known.name}, {known.max_context}"
+        yield Mistake("engine.max_model_len", limit, problem, f"give {known.max_context} or less, or leave it out")
 
 
 def _timing(timing: Any) -> Iterator[Mistake]:
@@ -263,6 +293,20 @@ def _lengths(lengths: Plain, key: str) -> Iterator[Mistake]:
     low, high = lengths.get("min"), lengths.get("max")
     if isinstance(low, int) and isinstance(high, int) and low > high:
         yield Mistake(f"{key}.min", low, f"is above max, {high}", "min must be at most max")
+        return
+    if all(any(word in lengths for word in group) for group in needed) and set(lengths) <= known | {"distribution"}:
+        yield from _law(name, {word: lengths[word] for word in lengths if word != "distribution"}, key)
+
+
+def _law(name: str, parameters: Plain, key: str) -> Iterator[Mistake]:
+    """What only the law itself can tell of its parameters, such as how long a length may be."""
+    from kvsim.workload.lengths import LENGTHS
+
+    try:
+        LENGTHS[name](**parameters)
+    except ValueError as error:
+        word, colon, problem = str(error).partition(": ")
+        yield Mistake(f"{key}.{word}" if colon else key, MISSING, problem if colon else word)
 
 
 def _text(data: Plain, *path: str) -> str:

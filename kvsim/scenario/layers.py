@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from kvsim.errors import InputError
 from kvsim.scenario.loading import Document, Plain, parse_value, read_document
 from kvsim.scenario.merging import Layer, expanded, keys_of, leaves_of, nested, over_with_nulls
-from kvsim.scenario.messages import Mistake, Origin, Origins
+from kvsim.scenario.messages import NO_TEXT, TEXT, Mistake, Origin, Origins, is_text
 
 _FILE_ONLY = ("extends", "variants")
 _NOT_INHERITED = ("name", "description")
@@ -50,6 +50,9 @@ def read_overrides(overrides: Sequence[str]) -> tuple[Layer, list[Mistake]]:
     for text in overrides:
         key, equals, value = text.partition("=")
         key = key.strip()
+        if not is_text(text):
+            mistakes.append(Mistake("", ascii(text), NO_TEXT, TEXT, "--set"))
+            continue
         if not equals or not key or not all(key.split(".")):
             wrong = Mistake("", text, "is no override", "write KEY=VALUE, for example workload.rate=12/s", "--set")
             mistakes.append(wrong)

@@ -6,19 +6,30 @@ not need is refused rather than half understood.
 
 import math
 import os
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from kvsim.errors import InputError
-from kvsim.scenario.messages import Mistake, show
+from kvsim.scenario.messages import NO_TEXT, TEXT, Mistake, is_text, show
 
 Plain = dict[str, Any]
+
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+"""Bytes that stand in no text, and near the start of nearly every other file."""
 
 _DEEPEST = 20
 """A scenario nests about five levels; the limit turns an alias that holds itself into a message."""
 
 _MOST_VALUES = 100_000
 """Aliases of aliases grow exponentially; no scenario written by people comes near this many values."""
+
+
+_MOST_DIGITS = 400
+"""No number of a scenario comes near; a longer one is a text."""
+
+_MOST_BYTES = 4 * 2**20
+"""A scenario has some hundred bytes, and with hundreds of variants some hundred thousand."""
 
 
 @dataclass(slots=True)
@@ -69,8 +80,13 @@ def parse_value(text: str) -> Any:
 
 def _read_text(file: str) -> str:
     try:
+        # Before it is opened: opening a pipe waits for somebody to write into it.
+        if os.path.exists(file) and not os.path.isdir(file) and not os.path.isfile(file):
+            raise InputError(f"{file}: is a device or a pipe; give the path of a scenario file")
         with open(file, "rb") as stream:
-            raw = stream.read()
+            raw = stream.read(_MOST_BYTES + 1)
+        if len(raw) > _MOST_BYTES:
+            raise InputError(f"{file}: has more than {_MOST_BYTES:,} bytes, and no scenario has; name a YAML file")
     except IsADirectoryError:
         inside = sorted(name for name in os.listdir(file) if name.endswith((".yaml", ".yml")))
         hint = f"; name one of its files, such as {os.path.join(file, inside[0])}" if inside else "; name a YAML file"
@@ -78,6 +94,8 @@ def _read_text(file: str) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{file}: cannot be read ({reason}); give the path of a readable scenario file") from None
+    if _NO_TEXT.search(raw):
+        raise InputError(f"{file}: is not a YAML text but a binary file; name a scenario, a YAML file saved as UTF-8")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -124,6 +142,9 @@ class _Reader:
                     line,
                 )
                 continue
+            if not is_text(word):
+                self._wrong(prefix, ascii(word), f"as a key {NO_TEXT}", TEXT, line)
+                continue
             key = f"{prefix}.{word}" if prefix else word
             if word in data:
                 first = self._document.lines[key]
@@ -160,7 +181,7 @@ class _Reader:
         if kind == "bool" and text.lower() in ("true", "false"):
             return text.lower() == "true"
         try:
-            if kind == "int":
+            if kind == "int" and len(text) <= _MOST_DIGITS:
                 return _integer(text)
             if kind == "float":
                 return _number(text)

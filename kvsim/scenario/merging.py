@@ -100,7 +100,8 @@ def _merge(target: Layer, into: Plain, over: Plain, source: Layer, prefix: str) 
 
 def _another_kind(key: str, old: Plain, new: Plain) -> bool:
     if key == "pool":
-        return True
+        # What only takes keys back says of no other way to give the size.
+        return any(value is not None for value in new.values())
     kind, default = KINDS.get(key, ("", None))
     return kind in new and new[kind] != old.get(kind, default)
 

@@ -1,6 +1,7 @@
 """Mistakes in a scenario: collected while it is read, then told together, each with its place and its
 remedy."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +42,9 @@ class Origin:
         return f"extends {self.place}" if self.kind == "extends" else self.place
 
 
+_LONGEST_NUMBER = 2000
+"""Bits of the longest whole number that is shown; Python refuses to write much longer ones as digits."""
+
 Origins = dict[str, Origin]
 """Dotted key to the place where it was written."""
 
@@ -58,12 +62,49 @@ class Mistake:
     def text(self, origins: Origins) -> str:
         """Return the line for the user: `FILE:LINE: KEY: VALUE is ...; what would be right`."""
         place = self.place or place_of(self.key, origins)
-        origin = origins.get(self.key)
-        key = self.key.rpartition(".")[0] if origin is not None and origin.short else self.key
+        key = _written(self.key, origins)
         subject = "" if self.value is MISSING else f"{show(self.value)} "
         parts = [part for part in (place, key) if part]
         remedy = f"; {self.remedy}" if self.remedy else ""
         return ": ".join([*parts, f"{subject}{self.problem}{remedy}"])
+
+
+ARGUMENTS = {
+    "pool_slots": ("pool.tokens", "pool.blocks", "pool.memory"),
+    "block_size": ("allocator.block_size",),
+    "watermark": ("allocator.watermark",),
+    "chunk": ("allocator.chunk",),
+    "compaction": ("allocator.compaction",),
+    "page": ("allocator.page",),
+    "utilization": ("capacity.gpu_memory_utilization",),
+    "dtype": ("model.weights_dtype", "model.name"),
+    "params_total_b": ("model.name",),
+    "cv": ("workload.arrivals.cv",),
+    "rate": ("workload.rate",),
+    "max_model_len": ("engine.max_model_len",),
+    "max_num_seqs": ("engine.max_num_seqs",),
+    "max_num_batched_tokens": ("engine.max_num_batched_tokens",),
+    "after_s": ("workload.cancel.after",),
+    "times_output": ("workload.max_tokens.times_output",),
+}
+"""What library functions call an argument, to the keys it may have been written as."""
+
+
+def located(error: str, scenario: str, origins: Origins) -> str:
+    """Return the text of a ValueError, which names the argument, with the place and the key it came from.
+
+    Where that is not known, the text opens with the scenario's file.
+    """
+    argument = re.search(r"(?:^|: )([\w.]+)(?: is|:) ", error)
+    for key in ARGUMENTS.get(argument[1], (argument[1],)) if argument else ():
+        if key in origins:
+            return f"{place_of(key, origins)}: {_written(key, origins)}: {error.removeprefix(f'{key}: ')}"
+    return f"{origins[''].file if '' in origins else scenario}: {error}"
+
+
+def _written(key: str, origins: Origins) -> str:
+    """Return the key as it was written: without the last word where a short form stands for the mapping."""
+    return key.rpartition(".")[0] if key in origins and origins[key].short else key
 
 
 def place_of(key: str, origins: Origins) -> str:
@@ -83,10 +124,21 @@ def show(value: object) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, int) and value.bit_length() > _LONGEST_NUMBER:
+        return f"a number of {value.bit_length():,} bits"
     text = str(value) if isinstance(value, (str, int, float)) else repr(value)
     if text.strip() != text or not text:
         text = repr(text)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+NO_TEXT = "holds half a character (a lone surrogate)"
+TEXT = "write it in whole characters, as UTF-8"
+
+
+def is_text(value: str) -> bool:
+    """Say whether every character of the value can be written to a file."""
+    return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def closest(word: str, known: Iterable[str]) -> list[str]:

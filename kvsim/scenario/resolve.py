@@ -87,11 +87,12 @@ class Scenario:
     def resolved(self) -> dict[str, dict[str, Any]]:
         """Return every dotted key with its `value` as a user writes it and the `source` it came from.
 
-        Sources: `FILE:LINE`, `extends FILE:LINE`, `variant NAME FILE:LINE`, `--set`, `profile NAME` (a value
-        that the engine's profile decides) and `default`. A value of null is not set and not decided by a
-        profile.
+        Sources: `FILE:LINE`, `extends FILE:LINE`, `variant NAME FILE:LINE`, `--set`, `profile NAME` (a value that the
+        engine's profile decides), `model NAME` (one that the model does) and `default`. A value of null is not set
+        and not decided by either.
         """
         from kvsim.catalog.engines import profile
+        from kvsim.catalog.models import model
         from kvsim.timing.roofline import roofline_parameters
 
         engine = profile(self.settings.engine.profile)
@@ -101,6 +102,8 @@ class Scenario:
             source = origin.source if origin is not None else "default"
             if value is None and key in _BY_PROFILE:
                 value, source = _BY_PROFILE[key](engine), f"profile {engine.name}"
+            if value is None and key == "engine.max_model_len":
+                value, source = model(self.model).max_context, f"model {self.settings.model.name}"
             rows[key] = {"value": value, "source": source}
             if key == "timing.name":
                 stated = asdict(roofline_parameters())

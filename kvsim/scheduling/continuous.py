@@ -17,7 +17,6 @@ from kvsim.request import Sequence
 from kvsim.scheduling.victims import VICTIMS
 from kvsim.step import Ask, Blocked, Chunk, Grant, Preempted, Short, StepPlan
 
-
 PREEMPTIONS = ("recompute", "abort", "never")
 """What happens when a running request cannot be extended."""
 
@@ -168,7 +167,7 @@ class ContinuousScheduler:
         if isinstance(got, Short):
             plan.chunks.clear()
             return None
-        plan.copied_slots += got.copied_slots
+        plan.take(got)
         return budget
 
     def _want(self, sequence: Sequence, budget: int) -> int:
@@ -212,7 +211,7 @@ class ContinuousScheduler:
             else:
                 budget -= want
                 scheduled[sequence.id] = want
-                plan.copied_slots += got.copied_slots
+                plan.take(got)
                 plan.granted.append(sequence)
                 if not sequence.decoding:
                     plan.chunks.append(Chunk(sequence, want, written))
@@ -237,7 +236,7 @@ class ContinuousScheduler:
                 self._blocked = True
                 return
             need = allocator.capacity(head.reach)
-            if need > allocator.pool_slots:
+            if need > allocator.most_slots:
                 use = allocator.usage()
                 plan.blocked.append(Blocked(head, Short("outgrown", need, use.free, use.largest_hole), "abort"))
                 plan.aborted.append(head)
@@ -262,6 +261,7 @@ class ContinuousScheduler:
                 plan.blocked.append(Blocked(head, got, "wait"))
                 self._blocked = True
                 return
+            plan.take(got)
             self._dequeue()
             head.admission = self._admissions
             self._admissions += 1

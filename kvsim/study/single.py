@@ -67,15 +67,34 @@ def run(
         name=scenario.label,
         seed=seed,
         version=__version__,
-        scenario_given="\n".join(scenario.given.values()),
+        scenario_given=_as_given(scenario),
         scenario_resolved=resolved,
         provenance=simulation.provenance,
         not_modelled=simulation.not_modelled,
+        notes=simulation.notes + _rows_dropped(simulation),
         metrics=metrics(outcome),
         pools=pools(outcome),
         tables=Tables(outcome),
         wall_s=time.perf_counter() - started,
     )
+
+
+def _as_given(scenario: Scenario) -> str:
+    """The scenario file as it was; the files that it extends stand behind it as comments."""
+    *below, own = scenario.given.items() or [("", "")]
+    comments = [f"# extends {name}\n" + "".join(f"# {line}\n" for line in text.splitlines()) for name, text in below]
+    return "\n".join([own[1], *comments])
+
+
+def _rows_dropped(simulation: Simulation) -> list[str]:
+    """A note that says how many rows of a trace were left out, and why."""
+    if not isinstance(simulation.traffic, TraceTraffic):
+        return []
+    report = simulation.traffic.survey()
+    if not report.dropped:
+        return []
+    reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(report.dropped.items()))
+    return [f"{sum(report.dropped.values())} of {report.rows_read} rows of the trace were dropped ({reasons})."]
 
 
 def _reporter(scenario: Scenario, simulation: Simulation, progress: Progress | None) -> Callable[[], None] | None:

@@ -20,8 +20,8 @@ class StepTiming(Protocol):
         """(base, slope): picoseconds of a step of `decodes` decoding sequences, and per context token."""
         ...
 
-    def step_ps(self, decodes: int, context: int, chunks: Seq[Chunk], copied_slots: int) -> int:
-        """One step of `decodes` decoding sequences over `context` tokens, prompt chunks, and slots copied."""
+    def step_ps(self, decodes: int, context: int, chunks: Seq[Chunk], copied_slots: int, mapped_pages: int = 0) -> int:
+        """One step of `decodes` decoding sequences over `context` tokens, prompt chunks, slots copied, pages mapped."""
         ...
 
 
@@ -29,7 +29,8 @@ class LinearTiming:
     """A step time that is linear in everything, given outright: for tests, theory and what-ifs.
 
     All arguments are integer picoseconds: per step, per decoding sequence, per context token, per prefill token, per
-    slot copied. With `step_ps` alone every step takes the same time, and the engine is a queue of the textbooks.
+    slot copied, per page mapped. With `step_ps` alone every step takes the same time, and the engine is a queue of
+    the textbooks.
     """
 
     provenance = "given in the scenario"
@@ -42,6 +43,7 @@ class LinearTiming:
         per_context_ps: int = 0,
         per_prefill_ps: int = 0,
         per_copied_ps: int = 0,
+        per_mapped_ps: int = 0,
     ) -> None:
         if step_ps < 1:
             raise ValueError(f"step_ps is {step_ps}; a step takes at least one picosecond")
@@ -50,18 +52,20 @@ class LinearTiming:
             "per_context_ps": per_context_ps,
             "per_prefill_ps": per_prefill_ps,
             "per_copied_ps": per_copied_ps,
+            "per_mapped_ps": per_mapped_ps,
         }
         for name, value in parts.items():
             if value < 0:
                 raise ValueError(f"{name} is {value}; no part of a step takes less than no time")
         self._step, self._sequence = step_ps, per_sequence_ps
         self._context, self._prefill, self._copied = per_context_ps, per_prefill_ps, per_copied_ps
+        self._mapped = per_mapped_ps
 
     def decode(self, decodes: int) -> tuple[int, int]:
         """See `StepTiming`."""
         return self._step + self._sequence * decodes, self._context
 
-    def step_ps(self, decodes: int, context: int, chunks: Seq[Chunk], copied_slots: int) -> int:
+    def step_ps(self, decodes: int, context: int, chunks: Seq[Chunk], copied_slots: int, mapped_pages: int = 0) -> int:
         """See `StepTiming`."""
         tokens = sum(chunk.tokens for chunk in chunks)
         return (
@@ -70,4 +74,5 @@ class LinearTiming:
             + self._context * context
             + self._prefill * tokens
             + self._copied * copied_slots
+            + self._mapped * mapped_pages
         )

@@ -2,7 +2,8 @@
 
 A step takes: the linear layers, max(weight bytes / bandwidth, FLOPs / peak); plus decode attention, linear in the
 context that is read; plus prefill attention per chunk, quadratic in the chunk; plus fixed costs per layer, step and
-sequence; plus copies inside the memory. Efficiencies and overheads stand in `data/roofline.json`, each with its source.
+sequence; plus copies inside the memory and pages mapped into it. Efficiencies and overheads stand in
+`data/roofline.json`, each with its source.
 """
 
 import json
@@ -17,6 +18,12 @@ from kvsim.catalog.weights import EMBEDDING_BITS, weight_bytes
 from kvsim.step import Chunk
 
 _PS = 1e12
+
+LEAST_SHARE = 1e-6
+"""The least efficiency; below it one step of a large model would outlast the 64-bit clock."""
+
+MOST_TOKENS = 1_000_000
+"""The most tokens that looking up one block may count for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,17 +41,18 @@ class RooflineParameters:
     step_overhead_s: float
     sequence_overhead_s: float
     allreduce_latency_s: float
+    page_map_s: float
     link_bandwidth_efficiency: float
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name.endswith("_efficiency"):
-                right, what = 0 < value <= 1, "a share above 0, at most 1"
+                right, what = LEAST_SHARE <= value <= 1, f"a share from {LEAST_SHARE:f} to 1"
             elif field.name.endswith("_s"):
                 right, what = 0 <= value < 1, "a duration in seconds, from 0 to below 1"
             else:
-                right, what = value >= 0, "a number of tokens, 0 or more"
+                right, what = 0 <= value <= MOST_TOKENS, f"a number of tokens, from 0 to {MOST_TOKENS:,}"
             if not right:
                 raise ValueError(f"{field.name} is {value}; it must be {what}")
 
@@ -104,8 +112,9 @@ class RooflineTiming:
         pair_flops = pairs / self._ranks
         self._kv_bytes = kv_bytes
         self._pair_flops = pair_flops
-        self._slope_ps = round(_PS * max(kv_bytes / self._kv_rate, pair_flops / attention_peak))
+        self._slope_ps = round(_PS * max(kv_bytes / self._kv_rate, pair_flops / self._prefill_rate))
         self._copy_ps = round(_PS * 2 * kv_bytes / (bandwidth * p.copy_bandwidth_efficiency))
+        self._map_ps = round(_PS * p.page_map_s)
         self._bases: dict[int, tuple[int, int]] = {}
         self._linear: dict[tuple[int, int], int] = {}
 
@@ -116,9 +125,9 @@ class RooflineTiming:
             known = self._bases[decodes] = (self._linear_ps(decodes, decodes), self._slope_ps)
         return known
 
-    def step_ps(self, decodes: int, context: int, chunks: Seq[Chunk], copied_slots: int) -> int:
+    def step_ps(self, decodes: int, context: int, chunks: Seq[Chunk], copied_slots: int, mapped_pages: int = 0) -> int:
         """See `StepTiming`."""
-        if not chunks and not copied_slots:
+        if not chunks and not copied_slots and not mapped_pages:
             return self.decode(decodes)[0] + self._slope_ps * context
         tokens = decodes
         attention_ps = 0
@@ -132,6 +141,7 @@ class RooflineTiming:
             + self._slope_ps * context
             + attention_ps
             + self._copy_ps * copied_slots
+            + self._map_ps * mapped_pages
         )
 
     def _linear_ps(self, tokens: int, sequences: int) -> int:
@@ -155,7 +165,7 @@ class RooflineTiming:
     def _weight_bytes(self, tokens: int) -> float:
         """Bytes of weights one rank reads: of the experts only those that the batch touches, drawn evenly."""
         footprint = self._footprint
-        if not footprint.experts:
+        if not footprint.expert_parameters:
             return self._weights_read
         untouched = (1 - footprint.experts_active / footprint.experts) ** tokens
         experts = weight_bytes(footprint.experts * footprint.expert_parameters, footprint.weights_dtype)

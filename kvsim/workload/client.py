@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
 MODEL_LIMIT = "model_limit"
 
+MOST = 1 << 53
+"""The largest `max_tokens`: far beyond any model, and within the 64 bits of a table."""
+
+MOST_TIMES = 1_000_000
+"""The largest multiple of the true output, for the same reason."""
+
 
 class MaxTokens(Protocol):
     """The client's rule for `max_tokens`; the only thing about a request's end that policies may know."""
@@ -46,7 +52,7 @@ class FixedLimit:
     max_tokens: int
 
     def __post_init__(self) -> None:
-        check_whole("max_tokens", self.max_tokens, 1)
+        check_whole("max_tokens", self.max_tokens, 1, MOST)
 
     def of(self, output_tokens: int) -> int | None:
         """The fixed number."""
@@ -67,6 +73,8 @@ class TimesOutput:
 
     def __init__(self, times: float) -> None:
         check_positive("times_output", times)
+        if times > MOST_TIMES:
+            raise ValueError(f"times_output: must be at most {MOST_TIMES:,}; got {times!r}")
         self.times = times
         self._numerator, self._denominator = as_written(times).as_integer_ratio()
 

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from itertools import islice, repeat
 from typing import Protocol
 
-from kvsim.errors import InputError
+from kvsim.errors import PastClockError
 from kvsim.request import PS_PER_S, Request
 from kvsim.workload.arguments import check_whole
 from kvsim.workload.arrivals import CHUNK, LAST_PS, ArrivalProcess
@@ -100,6 +100,8 @@ class Workload:
     ) -> None:
         if isinstance(priority, bool) or not isinstance(priority, int):
             raise ValueError(f"priority: must be a whole number; got {priority!r}")
+        if not -(1 << 63) <= priority < 1 << 63:
+            raise ValueError(f"priority: must fit 64 bits; got {priority!r}")
         self._traffic = traffic
         self._streams = Streams(seed)
         self._max_tokens = max_tokens_rule(max_tokens)
@@ -108,7 +110,10 @@ class Workload:
         self._tenant = tenant
 
     def __iter__(self) -> Iterator[Request]:
-        """Requests numbered from 0, made one by one as the run asks for them."""
+        """Requests numbered from 0, made one by one as the run asks for them.
+
+        PastClockError in place of the first that arrives past the 64-bit clock; those before it have come by then.
+        """
         max_tokens, priority, tenant = self._max_tokens.of, self._priority, self._tenant
         patiences_ps: Iterator[int | None] = repeat(None)
         if self._cancel is not None:
@@ -116,10 +121,10 @@ class Workload:
         rows = enumerate(self._traffic.rows(self._streams))
         for (number, (arrival_ps, prompt, output)), patience_ps in zip(rows, patiences_ps, strict=False):
             if arrival_ps > LAST_PS:
-                raise InputError(
+                raise PastClockError(
                     f"workload: request {number} arrives {arrival_ps / PS_PER_S:.3g} s after the start, "
-                    f"past the end of the 64-bit clock ({LAST_PS / PS_PER_S:.3g} s); take fewer requests or "
-                    "a higher rate"
+                    f"past the end of the 64-bit clock ({LAST_PS / PS_PER_S:.3g} s); take fewer requests, "
+                    "a higher rate or a horizon before that"
                 )
             yield Request(number, arrival_ps, prompt, output, max_tokens(output), patience_ps, priority, tenant)
 

@@ -75,9 +75,15 @@ def test_a_rate_that_is_not_known_is_refused() -> None:
         gpu("H100").flops_per_s("fp7")
 
 
-@pytest.mark.parametrize("written", ["H1000", "RTX 3090 Ti", "", "NVIDIA"])
+@pytest.mark.parametrize("written", ["H1000", "RTX 3090 Ti"])
 def test_an_unknown_name_gets_the_three_closest(written: str) -> None:
     with pytest.raises(InputError, match=r"unknown GPU .*: the closest are \S+, \S+, \S+; `kvsim gpus`"):
+        gpu(written)
+
+
+@pytest.mark.parametrize("written", ["", "NVIDIA", "quantum computer"])
+def test_a_name_like_no_other_gets_no_guesses(written: str) -> None:
+    with pytest.raises(InputError, match=r"unknown GPU .*: no name is close; `kvsim gpus` lists all"):
         gpu(written)
 
 

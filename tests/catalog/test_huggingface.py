@@ -317,6 +317,9 @@ def test_a_key_missing_inside_text_config_is_named_with_its_place(tmp_path: Path
     [
         ("num_hidden_layers", 0),
         ("num_hidden_layers", "32"),
+        ("num_hidden_layers", 10_001),
+        ("vocab_size", 2**53 + 1),
+        ("model_type", ["llama"]),
         ("hidden_size", 4096.5),
         ("hidden_size", 4097),
         ("vocab_size", -1),
@@ -343,3 +346,21 @@ def test_a_file_that_is_no_config_is_refused(text: bytes, tmp_path: Path) -> Non
     file.write_bytes(text)
     with pytest.raises(InputError, match=r"config\.json: (is not JSON|holds a)"):
         model(file)
+
+
+def test_a_name_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"config\.json: the name 'a\\ud800' has characters that cannot be shown"):
+        model(write(tmp_path, LLAMA | {"_name_or_path": "a\ud800"}))
+
+
+def test_numbers_nested_without_end_are_no_config(tmp_path: Path) -> None:
+    file = tmp_path / "config.json"
+    file.write_text("[" * 200_000)
+    with pytest.raises(InputError, match=r"config\.json: is not JSON"):
+        model(file)
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
+def test_a_device_is_no_config() -> None:
+    with pytest.raises(InputError, match=r"^/dev/zero: is no file but"):
+        model("/dev/zero")

@@ -142,7 +142,7 @@ def test_a_folder_in_place_of_a_scenario_is_refused(refused, tmp_path):
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00a", b"\x00\x01\x02"])
 def test_a_scenario_that_is_no_text_is_refused(refused, tmp_path, content):
     (tmp_path / "scenario.yaml").write_bytes(content)
-    assert refused(None).startswith("kvsim: scenario.yaml")
+    assert refused(None).startswith("kvsim: scenario.yaml: is not a YAML text but a binary file; name a scenario")
 
 
 @pytest.mark.parametrize("text", ["", "a: [1\n", "- 1\n", "just words\n", "model: a\nmodel: b\n"])

@@ -136,14 +136,15 @@ def test_help_loads_nothing_heavy():
 
 
 @pytest.mark.parametrize(
-    ("verb", "name", "field"),
+    ("verb", "name", "field", "line"),
     [
-        ("models", "Llama-3.1-8B", "kv_bytes_per_token"),
-        ("gpus", "RTX 4090", "memory_bytes"),
-        ("engines", "vllm@0.33-sync", "max_num_seqs"),
+        # 2 x 32 layers x 8 KV heads x 128 x 2 B
+        ("models", "Llama-3.1-8B", "kv_bytes_per_token", "KV per token 128.00 KiB (131,072 B; bf16, one GPU)"),
+        ("gpus", "H100", "memory_bytes", "bf16 peak 989 TFLOP/s dense"),
+        ("engines", "vllm@0.33-sync", "max_num_seqs", "max_num_seqs 256 sequences"),
     ],
 )
-def test_the_catalogue_is_listed_shown_and_asked(verb, name, field, capsys, monkeypatch):
+def test_the_catalogue_is_listed_shown_and_asked(verb, name, field, line, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert main([verb, "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
@@ -154,7 +155,37 @@ def test_the_catalogue_is_listed_shown_and_asked(verb, name, field, capsys, monk
     assert main([verb, name, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[field] > 0
     assert main([verb, name]) == 0
-    assert field.replace("_", " ") in capsys.readouterr().out
+    shown = capsys.readouterr().out.splitlines()
+    assert line in [" ".join(row.split()) for row in shown]
+    assert max(len(row) for row in shown) <= 80
+
+
+def test_the_words_of_the_lists_are_explained_below_them(capsys, monkeypatch):
+    from kvsim.catalog.models import models
+    from kvsim.cli.verbs.models import ATTENTION
+
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["models"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    kinds = {one.attention for one in models()}
+    assert all(f" {kind} " in out for kind in kinds)
+    for word in {word for kind in kinds for word in kind.replace("+", "-").split("-")} - {"share"}:
+        assert f"{word}: {ATTENTION[word]}" in out
+    assert "far: what a further token adds" in out
+
+
+def test_what_a_model_lacks_is_no_row_of_zeros(capsys):
+    assert main(["models", "qwen3-4b"]) == 0
+    rows = [row.split() for row in capsys.readouterr().out.splitlines()]
+    assert not any(row[-1] == "0" for row in rows)
+    assert not any(row[0] in ("state", "experts", "window") for row in rows)
+
+
+def test_the_deviations_of_an_engine_are_a_list(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for command in (["engines"], ["engines", "vllm@0.33-sync"]):
+        assert main(command) == 0
+        assert "- Prefix caching is on by default in vLLM 0.33 and off here" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("verb", ["models", "gpus", "engines"])
@@ -169,4 +200,13 @@ def test_an_unknown_name_is_exit_2(verb, capsys):
 def test_colour_is_off_where_it_is_not_wanted():
     done = kvsim("gpus", "--no-color", env={**os.environ, "FORCE_COLOR": "1"})
     assert done.returncode == 0
-    assert "\x1b[3" not in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_neither_colour_nor_weight_is_printed_where_it_is_not_wanted(tmp_path):
+    """Headings are bold otherwise, and notes dim."""
+    scenario = ["run", "scenarios/azure-conversation.yaml", "--variant", "paged", "--set", "workload.requests=5"]
+    env = {**os.environ, "FORCE_COLOR": "1", "TERM": "xterm-256color"}
+    env.pop("NO_COLOR", None)
+    assert "\x1b[1m" in kvsim(*scenario, env=env).stdout
+    assert "\x1b" not in kvsim(*scenario, "--no-color", env=env).stdout

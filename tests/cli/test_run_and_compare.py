@@ -52,9 +52,10 @@ def test_people_see_table_provenance_gaps_and_the_time_it_took(calls, capsys):
     assert main(["run", "a.yaml", "-o", "out"]) == 0
     out = capsys.readouterr().out
     for part in (
-        "paged serves 100 requests",
+        "Pool 41,408 tokens, 100 requests: paged wastes 5 % of the memory it occupies and\nruns 24 requests at once",
+        "measured: 0 to 90 s (to the last arrival); finished, rejected, preemptions,",
         "waste, %",
-        "timing: datasheet",
+        "step times: estimated from data sheets, not validated\n",
         "not modelled:\n- small blocks",
     ):
         assert part in out
@@ -100,6 +101,18 @@ def test_a_table_of_four_stays_within_80_columns(calls, capsys, monkeypatch):
     assert not any("…" in line for line in lines)
 
 
+def test_the_longest_row_still_leaves_room_for_four(calls, capsys, monkeypatch):
+    results = [fake_result(name) for name in ("contiguous", "reserve-max", "paged", "paged-block-1")]
+    assert all(result.metrics["blocked"]["never"] for result in results)
+    for result in results:
+        result.metrics["goodput_per_s"] = None
+    monkeypatch.setattr("kvsim.study.compare", lambda *a, **k: results)
+    assert main(["compare", "a.yaml", "-o", "out"]) == 0
+    rows = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "rejected: can never fit 2 2 2 2" in rows
+    assert "goodput, /s no slo set no slo set no slo set no slo set" in rows
+
+
 def test_more_results_than_fit_go_into_further_tables(calls, capsys, monkeypatch):
     names = [f"variant-{number}" for number in range(9)]
     monkeypatch.setattr("kvsim.study.compare", lambda *a, **k: [fake_result(name) for name in names])
@@ -117,7 +130,40 @@ def test_a_note_that_holds_for_some_names_them(calls, capsys, monkeypatch):
     assert main(["compare", "a.yaml"]) == 0
     out = capsys.readouterr().out
     assert "not modelled:\n- small blocks come free (paged)" in out
-    assert out.count("timing: datasheet\n") == 1
+    assert out.count("step times: estimated") == 1
+
+
+def test_notes_on_the_scenario_are_told_before_everything_that_is_not_modelled(calls, capsys, monkeypatch):
+    result = fake_result()
+    result.notes = ["The pool is more than the card has."]
+    monkeypatch.setattr("kvsim.study.run", lambda *a, **k: result)
+    assert main(["run", "a.yaml"]) == 0
+    out = capsys.readouterr().out
+    assert out.index("note: The pool is more than the card has.\n") < out.index("not modelled:")
+
+
+def test_one_run_is_not_called_runs(calls, capsys, monkeypatch):
+    monkeypatch.setattr("kvsim.study.compare", lambda *a, **k: [fake_result()])
+    assert main(["compare", "a.yaml"]) == 0
+    assert "\n1 run simulated in " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("verb", ["run", "compare"])
+def test_a_folder_with_somebodys_files_is_refused_before_anything_runs(verb, calls, capsys, tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("")
+    assert main([verb, "a.yaml", "-o", "thesis"]) == 2
+    assert not calls.named("run")
+    assert not calls.named("compare")
+    assert capsys.readouterr().err.startswith("kvsim: -o thesis: is not empty and holds no run (no summary.json); ")
+    assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["chapter.tex"]
+
+
+@pytest.mark.parametrize("verb", ["run", "compare"])
+def test_a_run_folder_may_be_written_again(verb, calls, capsys):
+    for _ in range(2):
+        assert main([verb, "a.yaml", "-o", "out"]) == 0
+    capsys.readouterr()
 
 
 def test_names_with_brackets_are_printed_as_they_are(calls, capsys, monkeypatch):
@@ -166,3 +212,9 @@ def test_a_bar_is_shown_on_a_terminal_only(calls, monkeypatch, capsys):
     out, err = capsys.readouterr()
     assert "half" in err
     assert "half" not in out
+
+
+def test_the_bar_goes_on_while_the_folder_is_written(calls, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert main(["run", "a.yaml", "-o", "out"]) == 0
+    assert "writing paged" in capsys.readouterr().err

@@ -17,6 +17,26 @@ SETTINGS = {
     "short chunks": {"max_num_seqs": 6, "max_num_batched_tokens": 40, "long_prefill_token_threshold": 5},
     "many prompts": {"max_num_seqs": 8, "max_num_batched_tokens": 10, "long_prefill_token_threshold": 3},
     "whole prompts": {"max_num_seqs": 6, "max_num_batched_tokens": 50, "chunked_prefill": False},
+    "no preemption": {
+        "max_num_seqs": 8,
+        "max_num_batched_tokens": 16,
+        "preemption": "never",
+        "max_model_len": 48,
+    },
+    "aborts": {"max_num_seqs": 8, "max_num_batched_tokens": 16, "preemption": "abort"},
+    "lowest priority": {
+        "max_num_seqs": 8,
+        "max_num_batched_tokens": 16,
+        "victim": "lowest-priority",
+        "long_prefill_token_threshold": 2,
+    },
+    "largest": {"max_num_seqs": 8, "max_num_batched_tokens": 16, "victim": "largest"},
+    "least work": {
+        "max_num_seqs": 8,
+        "max_num_batched_tokens": 12,
+        "victim": "least-work",
+        "long_prefill_token_threshold": 3,
+    },
     "no gate": {"max_num_seqs": 8, "max_num_batched_tokens": 16, "reserve_full_isl": False},
 }
 
@@ -29,11 +49,29 @@ def checks_for(settings):
 CHECKS = checks_for(SETTINGS["roomy"])
 
 
-@pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize("settings", SETTINGS)
+OTHER_RULES = {
+    "no preemption": {"no_work_waits_that_could_be_done"},  # admission waits for what those that run may still need
+    "lowest priority": {"the_last_admitted_is_preempted"},
+    "largest": {"the_last_admitted_is_preempted"},
+    "least work": {"the_last_admitted_is_preempted"},
+}
+"""Promises that a setting does not make, by its definition."""
+
+
+@pytest.mark.parametrize(
+    ("settings", "check"),
+    [(name, check) for name in SETTINGS for check in CHECKS if check not in OTHER_RULES.get(name, ())],
+)
 def test_the_continuous_scheduler_keeps_every_promise(settings, check):
     settings = SETTINGS[settings]
     checks_for(settings)[check](lambda allocator: ContinuousScheduler(allocator, **settings))
+
+
+@pytest.mark.parametrize(("settings", "check"), [(name, next(iter(OTHER_RULES[name]))) for name in OTHER_RULES])
+def test_other_rules_are_other_rules(settings, check):
+    settings = SETTINGS[settings]
+    with pytest.raises(CheckError, match=r"work waits that could be done|the last admitted are"):
+        checks_for(settings)[check](lambda allocator: ContinuousScheduler(allocator, **settings))
 
 
 class Watched(Drive):
@@ -152,8 +190,9 @@ class AdmitsBesidePreemption(ContinuousScheduler):
 
 
 class PreemptsTheOldest(ContinuousScheduler):
-    def _preempt(self, victim, plan):
-        super()._preempt(next(iter(self.running.values())), plan)
+    def __init__(self, allocator, **settings):
+        super().__init__(allocator, **settings)
+        self._victim = lambda running, decodes: next(iter(running))
 
 
 class PromisesTooMuch(ContinuousScheduler):

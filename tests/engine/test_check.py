@@ -242,7 +242,7 @@ class CountsAWrittenTokenTwice(PagedAllocator):
 class ForgetsWhoNeedsABlockWhen(PagedAllocator):
     def begin_decode(self, sequence):
         super().begin_decode(sequence)
-        self._phases[-sequence.origin % self.block_size] -= 1
+        self.phases.remove(-sequence.origin % self.block_size)
 
 
 class GivesTheSameSlotsTwice(ContiguousAllocator):
@@ -284,7 +284,7 @@ class Wrong(LinearTiming):
     def decode(self, decodes):
         return self.decodes or super().decode(decodes)
 
-    def step_ps(self, decodes, context, chunks, copied_slots):
+    def step_ps(self, decodes, context, chunks, copied_slots, mapped_pages=0):
         if chunks and self.prompts is not None:
             return self.prompts
         if self.decodes is not None and not chunks:

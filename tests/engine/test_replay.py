@@ -1,10 +1,14 @@
 """Replay of recorded cases: its own small ones by hand, what it refuses, and how a difference is told."""
 
 import json
+import math
 from copy import deepcopy
+from itertools import islice
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kvsim.engine.replay import compare_records, replay
 from kvsim.errors import InputError
@@ -230,3 +234,102 @@ def test_a_recording_that_is_too_short_or_too_long_is_a_difference():
     count, difference = compared([*RECORDED, RECORDED[-1]])
     assert count == len(RECORDED)
     assert "the replay ends after record" in difference
+
+
+# Whatever a case says: records or one message.
+
+WHOLE_NUMBERS = ("num_blocks", "block_size", "max_num_seqs", "max_num_batched_tokens", "max_model_len", "max_steps",
+                 "long_prefill_token_threshold")  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [None, -1, "x", 1.5, math.inf, True, [], 10**30])
+@pytest.mark.parametrize("key", WHOLE_NUMBERS)
+def test_a_setting_that_is_no_whole_number_in_its_range_is_refused_by_name(key, value):
+    assert f"config.{key} is {value!r}; it must be a whole number from" in refused(case_of(**{key: value}))
+
+
+@pytest.mark.parametrize("value", [None, 0, "x", 2, []])
+@pytest.mark.parametrize("key", ["enable_chunked_prefill", "reserve_full_isl", "enable_prefix_caching"])
+def test_a_switch_that_is_neither_on_nor_off_is_refused_by_name(key, value):
+    assert f"config.{key} is {value!r}; it must be true or false" in refused(case_of(**{key: value}))
+
+
+@pytest.mark.parametrize("value", [None, -0.1, 1, "x", math.nan, True])
+def test_a_watermark_that_is_no_share_is_refused_by_name(value):
+    assert f"config.watermark is {value!r}; it must be a share" in refused(case_of(watermark=value))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("id", [1], "id is [1]; it must be a text, another for each request"),
+        ("id", None, "id is None"),
+        ("id", 1, "id is 1"),
+        ("id", "a", "id is 'a', which request 0 has already"),
+        ("arrival_step", -1, "arrival_step is -1; it must be a whole number, 0 or more"),
+        ("arrival_step", math.inf, "arrival_step is inf"),
+        ("output_len", 0, "output_len is 0; it must be a whole number, 1 or more"),
+        ("output_len", True, "output_len is True"),
+        ("prompt", "", "prompt is ''; a prompt is a list of segments"),
+        ("prompt", [], "prompt is []"),
+        ("prompt", [[]], "prompt has the segment []"),
+        ("prompt", [{"ids": 3}], "prompt has the segment {'ids': 3}"),
+        ("prompt", [{"n": -5}, {"n": 7}], "prompt has the segment {'n': -5}"),
+        ("prompt", [{"n": 0}], "prompt has no tokens"),
+    ],
+)
+def test_a_request_that_cannot_be_is_refused_with_its_place_and_what_is_wrong(key, value, said):
+    case = case_of(("a", 0, 1, 1), ("b", 0, 1, 1))
+    case["requests"][1][key] = value
+    message = refused(case)
+    assert message.startswith("request 1 of the case: ")
+    assert said in message
+
+
+@pytest.mark.parametrize("entry", [None, 3, "a", []])
+def test_a_request_that_is_no_object_is_refused_with_its_place(entry):
+    case = case_of()
+    case["requests"].append(entry)
+    assert refused(case).startswith(f"request 0 of the case is {entry!r}; it must be an object")
+
+
+ODD = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 40),
+    st.sampled_from([math.inf, math.nan, -0.5, 0.5, 10**30, 2**53, "", "x", "r0", [], {}, [{}], [[]], [{"n": "x"}],
+                     [{"n": -1}], [{"ids": "abc"}], [{"ids": []}]]),
+)  # fmt: skip
+SETTINGS = [
+    *WHOLE_NUMBERS,
+    "watermark",
+    "reserve_full_isl",
+    "enable_chunked_prefill",
+    "policy",
+    "spec",
+    "groups",
+    "odd",
+]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    config=st.dictionaries(st.sampled_from(SETTINGS), ODD, max_size=2),
+    entries=st.dictionaries(
+        st.tuples(st.integers(0, 19), st.sampled_from(["id", "arrival_step", "prompt", "output_len", "odd"])),
+        ODD,
+        max_size=2,
+    ),
+)
+def test_a_recorded_case_with_any_value_changed_gives_records_or_one_message(config, entries):
+    case = deepcopy(CASE)
+    case["config"] |= config
+    for (index, key), value in entries.items():
+        case["requests"][index][key] = value
+    message = ""
+    try:
+        for record in islice(replay(case), 200):
+            json.dumps(record)
+    except InputError as error:
+        message = str(error)
+    assert len(message.splitlines()) <= 1

@@ -346,11 +346,25 @@ def test_a_step_that_ends_at_the_horizon_is_over_and_no_other_begins(stepwise):
 
 
 @Stepwise
-def test_a_horizon_after_the_end_waits_for_it(stepwise):
-    log = serve([Request(0, 0, 1, 2)], horizon_ps=9000, stepwise=stepwise)
+def test_a_horizon_after_the_last_end_changes_nothing(stepwise):
+    log, plain = (serve([Request(0, 0, 1, 2)], horizon_ps=h, stepwise=stepwise) for h in (9000, None))
     assert records(log)[0].end == "finished"
-    assert log.end_ps == 9000
-    assert log.recording.memory.totals.time_ps == 9000
+    assert log.end_ps == plain.end_ps == 2000
+    assert log.recording.memory.totals.time_ps == 2000
+
+
+@Stepwise
+def test_a_horizon_is_waited_for_while_more_requests_could_come(stepwise):
+    log = serve([Request(0, 0, 1, 2), Request(1, 9500, 1, 2)], horizon_ps=9000, stepwise=stepwise)
+    assert (log.end_ps, log.recording.memory.totals.time_ps, log.recording.requests.arrived) == (9000, 9000, 1)
+
+
+@Stepwise
+def test_clients_that_cancel_their_long_prompts_are_progress_enough(stepwise):
+    """Each prompt would take 300 steps and is given up after 40; no token is ever emitted."""
+    requests = [Request(n, n * 10_000, 300, 1, patience_ps=40_500) for n in range(40)]
+    log = serve(requests, stepwise=stepwise, budget=1, seqs=1)
+    assert {record.end for record in log.recording.requests.ended} == {"cancelled"}
 
 
 @Stepwise

@@ -8,6 +8,7 @@ from kvsim.memory.contiguous import ContiguousAllocator
 from kvsim.memory.interface import Allocator
 from kvsim.memory.paged import PagedAllocator
 from kvsim.memory.reserve import ReserveAllocator
+from kvsim.memory.virtual import VirtualAllocator
 from kvsim.scheduling.continuous import ContinuousScheduler
 
 Case = dict[str, Any]
@@ -21,22 +22,27 @@ class CaseTiming:
     def __init__(self, step_time: dict[str, int]) -> None:
         self._base, self._token = step_time["base_ps"], step_time["token_ps"]
         self._context, self._copied = step_time["context_ps"], step_time["copied_ps"]
+        self._mapped = step_time.get("mapped_ps", 0)
 
     def decode(self, decodes):
         return self._base + self._token * decodes, self._context
 
-    def step_ps(self, decodes, context, chunks, copied_slots):
+    def step_ps(self, decodes, context, chunks, copied_slots, mapped_pages=0):
         computed = decodes + sum(chunk.tokens for chunk in chunks)
         read = context + sum(chunk.written for chunk in chunks)
-        return self._base + self._token * computed + self._context * read + self._copied * copied_slots
+        memory = self._copied * copied_slots + self._mapped * mapped_pages
+        return self._base + self._token * computed + self._context * read + memory
 
 
 def allocator_of(case: Case) -> Allocator:
     if case["allocator"] == "paged":
         return PagedAllocator(case["pool_slots"], block_size=case["block_size"], watermark=case["watermark"])
+    if case["allocator"] == "virtual":
+        options = {"row_pages": 64, "mapped_ahead": case["mapped_ahead"]}
+        return VirtualAllocator(case["pool_slots"], page_tokens=case["block_size"], **options)
     if case["allocator"] == "contiguous":
-        return ContiguousAllocator(case["pool_slots"], chunk=case["chunk"])
-    return ReserveAllocator(case["pool_slots"], max_model_len=case["max_model_len"])
+        return ContiguousAllocator(case["pool_slots"], **{"chunk": case["chunk"]} | case.get("options", {}))
+    return ReserveAllocator(case["pool_slots"], max_model_len=case["max_model_len"], **case.get("options", {}))
 
 
 def scheduler_of(case: Case, allocator: Allocator | None = None) -> ContinuousScheduler:

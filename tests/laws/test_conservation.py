@@ -141,9 +141,10 @@ def blocked_allocations_are_of_the_design(case, log):
     by_end = {end: sorted(r.id for r in requests.ended if r.end == end) for end in ENDS}
     assert sorted(e.request for e in requests.events if e.cause == "never") == by_end["rejected"]
     assert sorted(e.request for e in requests.events if e.cause == "outgrown") == by_end["aborted"]
-    capacity = allocator_of(case).capacity
+    allocator = allocator_of(case)
     for r in requests.ended:
-        impossible = r.prompt_tokens >= case["max_model_len"] or capacity(r.prompt_tokens) > pool
+        need = allocator.capacity(max(r.prompt_tokens, allocator.declare(r.prompt_tokens, r.output_tokens)))
+        impossible = r.prompt_tokens >= case["max_model_len"] or need > allocator.most_slots
         assert (r.end == "rejected") == impossible
 
 

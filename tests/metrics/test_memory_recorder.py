@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kvsim.errors import RunError
 from kvsim.metrics.memory import SERIES, Batch, MemoryRecorder, Ramp
 from kvsim.metrics.window import Occupancy, Totals
 from kvsim.request import Request, Sequence
@@ -322,3 +323,14 @@ def test_a_ramp_knows_how_many_of_its_steps_are_over(elapsed, done):
     ramp = Ramp(10, 2)  # over at 10, 22, 36, 52
     assert [ramp.until(steps) for steps in range(5)] == [0, 10, 22, 36, 52]
     assert ramp.done_by(elapsed, 4) == done
+
+
+@pytest.mark.parametrize("start_ps", [0, 1 << 62])
+def test_steps_that_the_tables_cannot_hold_are_a_run_that_failed(start_ps):
+    memory = recorder()
+    with pytest.raises(
+        RunError, match=r"a step lasts 1e\+07 s, beyond the 64-bit clock \(9\.22e\+06 s\); take smaller"
+    ):
+        memory.step(start_ps, 10**19, 0, USE, 5, BATCH)
+    with pytest.raises(RunError, match=r"4 steps last 4e\+07 s, beyond the 64-bit clock"):
+        recorder().leap(start_ps, Ramp(10**19, 0), 4, 0, Regions(), 0, BATCH)

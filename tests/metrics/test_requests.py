@@ -76,7 +76,7 @@ def test_episodes_of_different_requests_are_told_apart():
 
 def test_what_is_computed_below_the_high_water_mark_is_computed_again():
     log, one = RequestLog(), journey()
-    log.preempted(one, 70)
+    log.preempted(5, one, 70)
     log.written(one, 0, 50)
     log.written(one, 50, 40)  # 20 of these were written before
     log.written(one, 90, 10)
@@ -85,9 +85,9 @@ def test_what_is_computed_below_the_high_water_mark_is_computed_again():
 
 def test_a_second_preemption_before_the_mark_does_not_lower_it():
     log, one = RequestLog(), journey()
-    log.preempted(one, 70)
+    log.preempted(5, one, 70)
     log.written(one, 0, 30)
-    log.preempted(one, 30)
+    log.preempted(9, one, 30)
     log.written(one, 0, 100)
     assert (one.lost_tokens, one.recomputed_tokens, one.preemptions) == (100, 30 + 70, 2)
 

@@ -23,6 +23,7 @@ def test_the_summary_has_exactly_the_keys_of_the_contract():
         "version",
         "provenance",
         "not_modelled",
+        "notes",
         "metrics",
         "pools",
     ]

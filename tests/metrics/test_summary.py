@@ -1,6 +1,7 @@
 """The metrics of the JSON contract, on runs so small that a hand can check them."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from kvsim.metrics.histogram import DurationHistogram
 from kvsim.metrics.memory import Batch, MemoryRecorder
-from kvsim.metrics.requests import Ended, Journey, RequestLog
+from kvsim.metrics.requests import Ended, Journey, Loss, RequestLog
 from kvsim.metrics.result import to_json
 from kvsim.metrics.summary import Run, Slo, gap_spread, measured, metrics, pools, shares, spread
 from kvsim.metrics.window import Occupancy
@@ -149,12 +150,21 @@ def test_a_run_without_any_time_has_no_shares_and_no_rates():
     to_json(found)
 
 
+def test_gaps_between_tokens_are_none_where_no_time_was_measured():
+    run = replace(made_run([ended()], end_s=10, opens_s=20), warmup_ps=20 * S)
+    run.gaps.add(5 * MS, 3)
+    assert metrics(run)["itl_s"] is None
+    measured_run = made_run([ended()], end_s=10)
+    measured_run.gaps.add(5 * MS, 3)
+    assert metrics(measured_run)["itl_s"]["mean"] == 0.005
+
+
 def test_ends_and_losses_are_counted_over_the_whole_run():
     records = [ended(number, end=end) for number, end in enumerate((*ENDS, "finished"))]
     records[0] = records[0]._replace(lost_tokens=5, recomputed_tokens=4)
     records[4] = records[4]._replace(lost_tokens=3, recomputed_tokens=1)
     run = made_run(records, opens_s=50)
-    run.requests.preemptions, run.requests.clipped = 2, 1
+    run.requests.losses, run.requests.clipped = [Loss(1, 0, 5), Loss(2, 1, 3)], 1
     found = metrics(run)
     assert [found[end] for end in ENDS] == [2, 1, 1, 1, 1]
     assert found["arrived"] == 6 == sum(found[end] for end in ENDS)

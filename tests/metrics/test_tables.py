@@ -57,9 +57,9 @@ def small() -> Tables:
     return tables(RequestLog(), memory, 60 * S)
 
 
-def test_there_are_four_tables_with_the_columns_of_the_result(small):
+def test_there_are_five_tables_with_the_columns_of_the_result(small):
     assert list(small) == list(COLUMNS)
-    assert len(small) == 4
+    assert len(small) == 5
     for name, columns in COLUMNS.items():
         assert list(small[name]) == list(columns)
 

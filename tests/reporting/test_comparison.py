@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kvsim.metrics.result import to_json
-from kvsim.reporting.comparison import comparison_summary, comparison_table, sentence, waste_share
+from kvsim.reporting.comparison import comparison_summary, comparison_table, waste_share
 from kvsim.step import CLASSES
 from tests.fake_results import POOL_TOKENS, fake_metrics, fake_result
 
@@ -44,20 +44,30 @@ def test_each_result_has_its_column_in_order():
 
 def test_the_table_holds_everything_that_the_demo_promises():
     labels = set(rows(fake_result()))
-    assert labels >= {"pool", "used", "waste", "running", "finished", "rejected", "aborted", "preemptions"}
+    assert labels >= {
+        "pool",
+        "used",
+        "waste",
+        "running",
+        "waiting, mean",
+        "finished",
+        "rejected",
+        "aborted",
+        "preemptions",
+    }
     assert labels >= {
         "lost",
         "computed again",
-        "blocked: capacity",
-        "blocked: fragmentation",
-        "blocked: never",
+        "capacity",
+        "fragmentation",
+        "rejected: can never fit",
     }
-    assert labels >= {"TTFT", "of it queue", "of it prefill", "TPOT", "output tokens", "requests", "goodput"}
+    assert labels >= {"TTFT", "of it queue", "of it prefill", "TPOT", "ITL", "output tokens", "requests", "goodput"}
 
 
 def test_classes_and_causes_that_never_occur_are_left_out():
     labels = set(rows(fake_result()))
-    assert not labels & {"dead", "moving", "cached", "blocked: activation", "cancelled", "unfinished"}
+    assert not labels & {"dead", "moving", "cached", "activation", "cancelled", "unfinished"}
 
 
 def test_a_class_that_one_of_the_results_has_is_shown_for_all():
@@ -100,23 +110,18 @@ def test_people_read_three_digits_and_whole_counts(number, text):
     assert rows(result)["goodput"].text(0) == text
 
 
-def test_the_sentence_says_how_many_requests_met_which_pool():
-    text = sentence([fake_result(count=100), fake_result("other", count=100)])
-    assert text.startswith("The same 100 requests on a pool of 41,408 tokens, served 2 ways side by side")
-    assert text.count(".") == 1
-
-
-def test_the_sentence_does_not_call_different_pools_the_same():
-    other = fake_result("other")
-    other.metrics["pool_tokens"] = 16
-    assert "pools of different sizes" in sentence([fake_result(), other])
+def test_without_a_goal_goodput_says_so_and_without_time_it_is_a_dash():
+    none, empty = fake_result(), fake_result("empty")
+    none.metrics["goodput_per_s"] = None
+    empty.metrics |= {"goodput_per_s": None, "requests_per_s": None}
+    assert [rows(none, empty)["goodput"].text(index) for index in (0, 1)] == ["no slo set", "-"]
 
 
 def test_the_json_of_a_comparison_keeps_the_contract():
     summary = comparison_summary("azure", [fake_result("a"), fake_result("b")])
     assert list(summary) == ["schema", "scenario", "version", "variants"]
     for variant in summary["variants"]:
-        assert list(variant) == ["name", "provenance", "not_modelled", "metrics", "pools"]
+        assert list(variant) == ["name", "provenance", "not_modelled", "notes", "metrics", "pools"]
     assert [variant["name"] for variant in summary["variants"]] == ["a", "b"]
     assert json.loads(to_json(summary)) == summary
 

@@ -3,6 +3,7 @@
 import pytest
 
 from kvsim.reporting.memory_over_time import memory_over_time
+from kvsim.reporting.memory_side_by_side import memory_side_by_side
 from kvsim.reporting.style import CLASS_COLOURS, PNG_DOTS_PER_INCH, WIDTH_INCHES, save_figure
 from kvsim.step import CLASSES
 from tests.fake_results import POOL_TOKENS, fake_result
@@ -31,21 +32,55 @@ def test_the_stack_reaches_the_pool_and_the_legend_names_what_it_shows():
 
 
 def test_axes_carry_their_units():
-    memory, _, counts = memory_over_time(fake_result()).axes[:3]
-    assert memory.get_ylabel() == "KV memory (thousand tokens)"
-    assert counts.get_ylabel() == "requests"
-    assert counts.get_xlabel() == "time (s)"
+    memory, _, running, waiting = memory_over_time(fake_result()).axes[:4]
+    assert memory.get_ylabel() == "KV memory\n(thousand tokens)"
+    assert (running.get_ylabel(), waiting.get_ylabel()) == ("requests\nrunning", "requests\nwaiting")
+    assert waiting.get_xlabel() == "time (s)"
+
+
+def test_running_and_waiting_have_a_scale_each():
+    """Five running must not vanish beside a thousand waiting."""
+    result = fake_result()
+    result.tables["memory"]["running"] = [5] * 400
+    result.tables["memory"]["waiting"] = [1000] * 400
+    running, waiting = memory_over_time(result).axes[2:4]
+    assert 5 < running.get_ylim()[1] < 6
+    assert 1000 < waiting.get_ylim()[1] < 1200
 
 
 def test_a_long_run_is_drawn_over_minutes_and_says_what_it_averages():
-    counts = memory_over_time(fake_result(rows=6000)).axes[2]
-    assert counts.get_xlabel() == "time (min; each point the mean of 2.5 s)"
-    assert counts.get_xlim()[1] == pytest.approx(5999 * 0.25 / 60)
+    waiting = memory_over_time(fake_result(rows=6000)).axes[3]
+    assert waiting.get_xlabel() == "time (min; each point the mean of 2.5 s)"
+    assert waiting.get_xlim()[1] == pytest.approx(5999 * 0.25 / 60)
+
+
+def window_ends(axes):
+    return {line.get_xdata()[0] for line in axes.lines if list(line.get_ydata()) == [0, 1]}
+
+
+def test_a_line_shows_where_the_measured_window_ends_and_the_head_says_so():
+    figure = memory_over_time(fake_result())
+    memory, _, running, waiting = figure.axes[:4]
+    assert window_ends(memory) == window_ends(running) == window_ends(waiting) == {90.0}
+    assert "shares are means over 0 to 90 s (to the last arrival): up to the dashed line" in texts(figure)
+
+
+def test_a_window_that_is_the_whole_run_needs_no_line():
+    result = fake_result()
+    result.metrics["window_s"] = [0.0, result.metrics["simulated_s"]]
+    figure = memory_over_time(result)
+    assert window_ends(figure.axes[0]) == set()
+    assert "shares are means over 0 to 99.8 s (the whole run)" in texts(figure)
 
 
 def test_the_foot_says_version_seed_and_provenance():
     foot = texts(memory_over_time(fake_result()))[-1].replace("\n", " ")
-    for part in ("kvsim 0.1.0", "seed 7", "timing: datasheet", "pool: given: 2,588 blocks"):
+    for part in (
+        "kvsim 0.1.0",
+        "seed 7",
+        "step times: estimated from data sheets, not validated",
+        "pool: given: 2,588 blocks",
+    ):
         assert part in foot
 
 
@@ -54,13 +89,23 @@ def test_each_kind_of_mark_is_drawn_once_per_event():
     marks = memory_over_time(result).axes[1]
     drawn = {round(-line.get_lineoffset()): len(line.get_positions()) for line in marks.collections}
     outcomes = result.tables["events"]["outcome"]
-    assert drawn == {0: outcomes.count("preempt"), 1: outcomes.count("reject"), 2: outcomes.count("abort")}
+    preempted = len(result.tables["preemptions"]["time_s"])
+    assert drawn == {0: preempted, 1: outcomes.count("reject"), 2: outcomes.count("abort")}
     assert min(drawn.values()) > 0
+
+
+def test_marks_that_never_happened_have_no_row():
+    result = fake_result()
+    events = result.tables["events"]
+    events["outcome"] = ["preempt" if outcome == "preempt" else "wait" for outcome in events["outcome"]]
+    marks = memory_over_time(result).axes[1]
+    assert [text.get_text() for text in marks.texts] == ["preempted"]
 
 
 def test_a_run_without_events_draws_no_marks():
     result = fake_result()
     result.tables["events"] = {}
+    result.tables["preemptions"] = {"time_s": []}
     assert len(memory_over_time(result).axes[1].collections) == 0
 
 
@@ -84,11 +129,64 @@ def test_a_run_without_a_pool_has_no_figure():
         memory_over_time(result)
 
 
+def test_a_comparison_has_a_panel_for_each_on_the_same_axes():
+    """Runs of 25 s and 100 s: the shorter one takes a quarter of the width."""
+    short, long = fake_result("short", rows=101), fake_result("long", waste=0.5)
+    short.metrics |= {"simulated_s": 25.0, "window_s": [0.0, 25.0]}
+    figure = memory_side_by_side([short, long])
+    first, second = figure.axes
+    assert first.get_xlim() == second.get_xlim() == (0, pytest.approx(99.75))
+    assert first.get_ylim() == second.get_ylim() == (0, pytest.approx(102))
+    for axes in figure.axes:
+        top = max(path.vertices[:, 1].max() for area in axes.collections for path in area.get_paths())
+        assert top == pytest.approx(100)
+    assert window_ends(first) == set()
+    assert window_ends(second) == {90.0}
+    titles = [[text.get_text() for text in axes.texts] for axes in figure.axes]
+    assert titles[0] == ["short", "5% wasted, 24 running, TTFT p50 0.56 s, 10 preemptions"]
+    assert titles[1][0] == "long"
+
+
+def test_what_differs_between_the_runs_of_a_comparison_is_said_with_their_names():
+    one, other = fake_result("one"), fake_result("other")
+    other.provenance["pool"] = "from the card"
+    foot = texts(memory_side_by_side([one, other]))[-1].replace("\n", " ")
+    assert "pool: given: 2,588 blocks (one)" in foot
+    assert "pool: from the card (other)" in foot
+    assert "not validated ·" in foot
+
+
+def test_eight_variants_fit_their_figure():
+    figure = memory_side_by_side([fake_result(f"variant-{number}") for number in range(8)])
+    figure.draw_without_rendering()
+    for text in [*figure.texts, *(text for axes in figure.axes for text in axes.texts)]:
+        box = text.get_window_extent()
+        assert 0 <= box.x0 <= box.x1 <= figure.bbox.x1
+        assert 0 <= box.y0 <= box.y1 <= figure.bbox.y1
+
+
+def test_a_comparison_of_nothing_or_without_a_pool_has_no_figure():
+    with pytest.raises(ValueError, match="at least one"):
+        memory_side_by_side([])
+    result = fake_result("no-cache")
+    result.metrics["pool_tokens"] = None
+    with pytest.raises(ValueError, match="without a pool"):
+        memory_side_by_side([fake_result(), result])
+
+
+def test_an_svg_keeps_its_text_as_text(tmp_path):
+    _, svg = save_figure(memory_side_by_side([fake_result("contiguous"), fake_result("paged")]), tmp_path, "figure")
+    text = svg.read_text()
+    for words in ("contiguous", "paged", "% of the KV pool", "time (s)"):
+        assert f">{words}</text>" in text
+
+
 def test_equal_results_give_equal_bytes(tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         save_figure(memory_over_time(fake_result()), tmp_path / folder, "memory")
-    for name in ("memory.png", "memory.svg"):
+        save_figure(memory_side_by_side([fake_result(), fake_result("b")]), tmp_path / folder, "side")
+    for name in ("memory.png", "memory.svg", "side.png", "side.svg"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 

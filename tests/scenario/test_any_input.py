@@ -25,8 +25,26 @@ SCALARS = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(-3, 300),
-    st.sampled_from([math.nan, math.inf, -0.5, 0.5, 1e30]),
-    st.sampled_from(["", ".", "/", "8/s", "-8/s", "1GiB", "2s", "paged", "gamma", "zipf", "model_limit", "x y", "~"]),
+    st.sampled_from([math.nan, math.inf, -0.5, 0.5, 1e30, 2**31, 2**53 + 1, -(2**63) - 1, 10**30, 10**400]),
+    st.sampled_from(
+        [
+            "",
+            ".",
+            "/",
+            "8/s",
+            "-8/s",
+            "1GiB",
+            "2s",
+            "paged",
+            "gamma",
+            "zipf",
+            "model_limit",
+            "x y",
+            "~",
+            "\ud800",
+            "9e9TiB",
+        ]
+    ),
 )
 VALUES = st.recursive(
     SCALARS,

@@ -10,6 +10,7 @@ from kvsim.errors import DoesNotFitError, InputError
 from kvsim.memory.contiguous import ContiguousAllocator
 from kvsim.memory.paged import PagedAllocator
 from kvsim.memory.reserve import ReserveAllocator
+from kvsim.scenario import load
 from kvsim.scenario.build import Simulation, build
 
 TRAFFIC = {"rate": "4/s", "requests": 10, "prompt_tokens": 500, "output_tokens": 100}
@@ -176,7 +177,7 @@ def test_what_is_left_out_is_said_in_sentences():
 
 def test_that_the_allocators_own_time_is_free_is_said_of_paged_alone():
     assert said(built(), "The allocator's own time")
-    assert not said(built(allocator="contiguous"), "small blocks")
+    assert not said(built(allocator="contiguous"), "The allocator's own time")
 
 
 def test_windows_and_states_that_are_not_modelled_are_said_of_the_models_that_have_them():
@@ -191,10 +192,11 @@ def test_windows_and_states_that_are_not_modelled_are_said_of_the_models_that_ha
     ("changes", "message"),
     [
         ({"pool": {"memory": "1B"}, "allocator": "contiguous"}, "here: pool.memory: 1 B holds no token"),
-        ({"pool": {"tokens": 15}}, "here: allocator paged: pool_slots is 15"),
-        ({"model": {"name": "llama-3.1-8b", "weights_dtype": "fp32"}}, "here: dtype: no fp32 rate is known"),
-        ({"without": "pool", "capacity": {"gpu_memory_utilization": 0}}, "here: utilization is 0.0"),
-        ({"workload": TRAFFIC | {"arrivals": {"process": "gamma", "cv": 1e9}}}, "here: cv: gaps this uneven"),
+        ({"pool": {"tokens": 15}}, "here: pool.tokens: allocator paged: pool_slots is 15"),
+        ({"without": "pool", "capacity": {"gpu_memory_utilization": 0}},
+         "here: capacity.gpu_memory_utilization: utilization is 0.0"),
+        ({"workload": TRAFFIC | {"arrivals": {"process": "gamma", "cv": 1e9}}},
+         "here: workload.arrivals.cv: cv: gaps this uneven"),
     ],
 )  # fmt: skip
 def test_what_does_not_go_together_is_an_input_error_that_names_the_scenario_and_the_key(changes, message):
@@ -206,3 +208,53 @@ def test_what_does_not_go_together_is_an_input_error_that_names_the_scenario_and
 def test_a_model_whose_weights_are_not_known_is_refused_by_name():
     with pytest.raises(InputError, match="kimi-k3: params_total_b is not known"):
         built(model="kimi-k3")
+
+
+def test_what_only_building_finds_is_told_with_file_line_and_key(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.yaml").write_text(
+        "model: llama-3.1-8b\ngpu: RTX 4090\npool:\n  tokens: 15\nworkload:\n"
+        "  {rate: 4/s, requests: 10, prompt_tokens: 500, output_tokens: 100}\n"
+    )
+    with pytest.raises(InputError, match=r"^s\.yaml:4: pool\.tokens: allocator paged: pool_slots is 15; the pool must"):
+        build(load("s.yaml"), 0)
+
+
+def test_a_pool_larger_than_its_card_is_noted_and_one_that_may_fit_is_not():
+    # 25,250,627,584 B less 16,059,990,016 B of weights: 8.56 GiB, 70,119 tokens of 131,072 B.
+    assert built(pool={"tokens": 70119}).notes == []
+    assert built(pool={"memory": "500GiB"}).notes == [
+        "The pool of 500.00 GiB is more than the 8.56 GiB that RTX-4090 has beside the weights of llama-3.1-8b; no "
+        "such engine would start."
+    ]
+    assert len(built(pool={"tokens": 70120}).notes) == 1
+    assert built(without="pool").notes == []
+
+
+@pytest.mark.parametrize(
+    ("card", "engine", "noted"),
+    [
+        ("H100", {}, True),
+        ("MI300X", {}, True),
+        ("A100-SXM-80GB", {}, False),
+        ("RTX 4090", {}, False),
+        ("H100", {"max_num_seqs": 256}, False),
+        ("H100", {"max_num_batched_tokens": 8192}, False),
+    ],
+)
+def test_defaults_that_vllm_would_not_use_on_a_large_card_are_noted(card, engine, noted):
+    notes = built(gpu=card, engine=engine).notes
+    assert any("vLLM's server default is 1,024 sequences and 8,192 tokens a step" in note for note in notes) == noted
+
+
+def test_the_limit_of_the_model_stands_in_the_resolved_scenario():
+    scenario = Scenario.from_dict(DEFAULT)
+    assert scenario.resolved()["engine.max_model_len"] == {"value": 131072, "source": "model llama-3.1-8b"}
+
+
+def test_a_model_that_does_not_fit_is_told_how_many_ranks_would_hold_it():
+    # 0.92 x 23.52 GiB less 2.06 GiB leaves 19.57 GiB: an eighth of 131.41 GiB fits, a quarter does not.
+    with pytest.raises(DoesNotFitError, match=r"tensor_parallel: 8 would fit; a larger card"):
+        built(without="pool", model="llama-3.1-70b")
+    with pytest.raises(DoesNotFitError, match=r"No tensor_parallel fits; a larger card"):
+        built(without="pool", model="llama-3.1-70b", capacity={"activation": "30GiB"})

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from kvsim.errors import InputError
-from kvsim.scenario import Scenario, load, load_all
+from kvsim.scenario import Scenario, Settings, load, load_all
+from kvsim.scenario.schema.explain import ELSEWHERE_CALLED, NOT_MODELLED_YET, all_keys
 from tests.scenario.conftest import COMPLETE
 
 Write = Callable[[str, str], str]
@@ -32,7 +33,7 @@ def changed(old: str, new: str) -> str:
         (
             "gpu:",
             "engine: vllm@9\ngpu:",
-            "s.yaml:2: engine: unknown engine profile 'vllm@9': the closest are",
+            "s.yaml:2: engine: unknown engine profile 'vllm@9': ",
         ),
         ("8/s", "-8/s", "s.yaml:5: workload.rate: '-8/s' is negative; a rate cannot be below 0"),
         ("8/s", "0/s", "s.yaml:5: workload.rate: '0/s' is no traffic; a rate must be above 0"),
@@ -53,7 +54,32 @@ def changed(old: str, new: str) -> str:
             "blocks: 1, tokens: 2",
             "s.yaml:3: pool: blocks and tokens is given; give exactly one of blocks, tokens or memory",
         ),
-        ("{blocks: 2588}", "12GiB", "s.yaml:3: pool: 12GiB is not a mapping; write {blocks: ...}"),
+        ("{blocks: 2588}", "2588", "s.yaml:3: pool: 2588 is not a mapping; write {tokens: 2588} or {blocks: 2588}"),
+        ("{blocks: 2588}", "large", "s.yaml:3: pool: large is not a mapping; write {blocks: ...}"),
+        ("gpu:", "tp: 2\ngpu:", "s.yaml:2: tp: 2 is given for an unknown key; did you mean tensor_parallel?"),
+        (
+            "gpu:",
+            "max_tokens: 9\ngpu:",
+            "s.yaml:2: max_tokens: 9 is given for an unknown key; did you mean workload.max",
+        ),
+        (
+            "gpu:",
+            "engine: {dtype: bf16}\ngpu:",
+            "dtype: bf16 is given for an unknown key; did you mean model.weights_dtype",
+        ),
+        (
+            "gpu:",
+            "engine: {enable_prefix_caching: true}\ngpu:",
+            "s.yaml:2: engine.enable_prefix_caching: true asks for prefix caching, which is not modelled yet; "
+            "remove it",
+        ),
+        (
+            "gpu:",
+            "engine: {max_model_len: 131073}\ngpu:",
+            "s.yaml:2: engine.max_model_len: 131073 is more than the context of llama-3.1-8b, 131072; give 131072 "
+            "or less",
+        ),
+        ("{blocks: 2588}", "12GiB", "s.yaml:3: pool: 12GiB is not a mapping; write {memory: 12GiB}"),
         ("output_tokens: 128", "output_tokens: 0", "s.yaml:8: workload.output_tokens: 0 is below 1"),
         (
             "{distribution: lognormal, median: 400, sigma: 0.7, max: 4096}",
@@ -116,7 +142,7 @@ def changed(old: str, new: str) -> str:
         (
             "gpu:",
             "allocator: {name: contiguous, block_size: 16}\ngpu:",
-            "block_size: 16 is given for an unknown key; contiguous allocator takes name, fit, chunk",
+            "block_size: 16 is given for an unknown key; contiguous allocator takes name, fit, growth, chunk",
         ),
         (
             "gpu:",
@@ -150,7 +176,7 @@ def changed(old: str, new: str) -> str:
         (
             "gpu:",
             "timing: {linear_compute_efficiency: 1.5}\ngpu:",
-            "s.yaml:2: timing.linear_compute_efficiency: 1.5; it must be a share above 0, at most 1",
+            "s.yaml:2: timing.linear_compute_efficiency: 1.5; it must be a share from 0.000001 to 1",
         ),
         (
             "gpu:",
@@ -169,6 +195,17 @@ def test_each_mistake_has_its_one_message(refused: Refused, old: str, new: str, 
     lines = refused(changed(old, new))
     assert any(message in line for line in lines), lines
     assert all(line.startswith("s.yaml:") for line in lines)
+
+
+def test_what_other_tools_call_a_key_leads_to_a_key_that_exists() -> None:
+    known = all_keys(Settings, "")
+    assert set(ELSEWHERE_CALLED.values()) <= set(known)
+    assert not {key.rpartition(".")[2] for key in known} & {*ELSEWHERE_CALLED, *NOT_MODELLED_YET}
+
+
+def test_the_whole_context_of_a_model_may_be_used(write: Write) -> None:
+    path = write("s.yaml", changed("gpu:", "engine: {max_model_len: 131072}\ngpu:"))
+    assert load(path).settings.engine.max_model_len == 131072
 
 
 @pytest.mark.parametrize(

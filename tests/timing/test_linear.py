@@ -43,3 +43,9 @@ def test_a_step_takes_at_least_a_picosecond(step_ps):
 
 def test_its_provenance_is_the_scenario():
     assert LinearTiming(step_ps=1).provenance == "given in the scenario"
+
+
+def test_a_page_that_is_mapped_takes_its_own_time():
+    timing = LinearTiming(step_ps=100, per_mapped_ps=7)
+    assert timing.step_ps(1, 10, [], 0, 64) == 100 + 64 * 7
+    assert timing.step_ps(1, 10, [], 0) == timing.decode(1)[0] == 100

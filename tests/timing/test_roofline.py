@@ -1,7 +1,7 @@
 """`roofline`: step times that a hand can compute from the data sheet, and what must hold for every model and card."""
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -233,9 +233,9 @@ def test_overrides_replace_what_is_stated():
     assert roofline_parameters() == roofline_parameters({})
 
 
-@pytest.mark.parametrize("value", [0, -0.5, 1.01, float("nan"), float("inf")])
+@pytest.mark.parametrize("value", [0, -0.5, 9e-7, 1.01, float("nan"), float("inf")])
 def test_an_efficiency_is_a_share(value):
-    with pytest.raises(ValueError, match=r"linear_compute_efficiency is .*; it must be a share above 0, at most 1"):
+    with pytest.raises(ValueError, match=r"linear_compute_efficiency is .*; it must be a share from 0.000001 to 1"):
         roofline_parameters({"linear_compute_efficiency": value})
 
 
@@ -260,3 +260,19 @@ def test_a_block_table_makes_decode_attention_slower_by_a_lookup_a_block(block_s
     paged = RooflineTiming(Footprint(model("llama-3.1-8b")), gpu("H100"), block_size=block_size)
     assert paged.decode(8)[1] == pytest.approx(timing().decode(8)[1] * slower, rel=1e-4)
     assert paged.decode(8)[0] == timing().decode(8)[0]
+
+
+@pytest.mark.parametrize("value", [-1, 1_000_001, float("nan"), float("inf")])
+def test_a_block_lookup_is_a_number_of_tokens(value):
+    with pytest.raises(
+        ValueError, match=r"block_lookup_tokens is .*; it must be a number of tokens, from 0 to 1,000,000"
+    ):
+        roofline_parameters({"block_lookup_tokens": value})
+
+
+def test_a_mixture_none_of_whose_layers_has_experts_is_as_fast_as_a_dense_model():
+    """As a config.json makes it whose first dense layers are all of them."""
+    mixture = replace(
+        model("llama-3.1-8b"), kind="moe", experts=8, experts_active=2, moe_intermediate=14336, moe_layers=0
+    )
+    assert RooflineTiming(Footprint(mixture), gpu("H100")).decode(4) == timing().decode(4)

@@ -36,13 +36,15 @@ def test_a_rule_is_taken_as_it_is():
     assert max_tokens_rule(rule) is rule
 
 
-@pytest.mark.parametrize("spec", [0, -1, True, 1.5, "max", None, {"times": 2}, {"times_output": 1, "x": 2}, {}])
+@pytest.mark.parametrize(
+    "spec", [0, -1, 2**53 + 1, True, 1.5, "max", None, {"times": 2}, {"times_output": 1, "x": 2}, {}]
+)
 def test_a_rule_that_is_none_is_refused_by_name(spec):
     with pytest.raises(ValueError, match=r"^max_tokens: "):
         max_tokens_rule(spec)
 
 
-@pytest.mark.parametrize("factor", [0, -1, float("nan"), float("inf"), "2"])
+@pytest.mark.parametrize("factor", [0, -1, 1_000_001, 10**400, float("nan"), float("inf"), "2"])
 def test_a_factor_that_is_no_factor_is_refused_by_name(factor):
     with pytest.raises(ValueError, match=r"^times_output: "):
         max_tokens_rule({"times_output": factor})

@@ -129,6 +129,7 @@ def test_an_arrival_past_the_end_of_the_clock_is_an_error():
         ({"max_tokens": 0}, "max_tokens"),
         ({"max_tokens": {"times_output": 0}}, "times_output"),
         ({"priority": 1.5}, "priority"),
+        ({"priority": 1 << 63}, "priority"),
     ],
 )
 def test_an_argument_that_makes_no_sense_is_refused_by_name(options, argument):

@@ -34,16 +34,19 @@ def execute(args: argparse.Namespace) -> int:
     from kvsim import scenario, study
     from kvsim.cli.progress import progress_bar
     from kvsim.reporting.comparison import comparison_summary
-    from kvsim.reporting.run_folder import check_writable, folder_names, write_comparison
+    from kvsim.reporting.run_folder import check_run_folder, check_writable, folder_names, write_comparison
 
     if args.folder is not None:
-        check_writable(args.folder)
+        check_run_folder(args.folder)
     variants = scenario.load_all(args.scenario, args.overrides)
     name = variants[0].name
     folder = args.folder
     if folder is None and not args.json:
         folder = str(Path(RUNS) / folder_names([name])[0])
-        check_writable(folder)
+        check_run_folder(folder)
+    if folder is not None:
+        for one in folder_names([variant.label for variant in variants]):
+            check_writable(Path(folder) / one)
     with progress_bar(args) as progress:
         results = study.compare(
             [(variant.label, variant) for variant in variants],
@@ -64,6 +67,6 @@ def execute(args: argparse.Namespace) -> int:
     print_results(args, results)
     walls = [result.wall_s for result in results if result.wall_s is not None]
     if walls:
-        print(f"{len(results)} runs simulated in {sum(walls):.2f} s")
+        print(f"{len(results)} run{'' if len(results) == 1 else 's'} simulated in {sum(walls):.2f} s")
     print(f"written to {folder}")
     return 0

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,10 +33,10 @@ def execute(args: argparse.Namespace) -> int:
 
     from kvsim.engine.replay import compare_records
     from kvsim.metrics.result import write_whole
-    from kvsim.reporting.run_folder import check_writable
+    from kvsim.reporting.run_folder import check_file
 
     if args.out is not None:
-        check_writable(Path(args.out).parent)
+        check_file(args.out)
     case = _case(args.case)
     recorded = None if args.against is None else list(_records(args.against))
     ours = _replayed(args.case, case)
@@ -71,7 +72,7 @@ def _case(path: str) -> dict[str, Any]:
 
     try:
         case = json.loads(_text(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is not JSON ({error}); {FORM}") from error
     missing = [key for key in ("config", "requests") if not isinstance(case, dict) or key not in case]
     if missing:
@@ -88,7 +89,7 @@ def _records(path: str) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(lines, start=1):
         try:
             record = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{path}:{number}: is not JSON ({error}); {LINES}") from error
         if not isinstance(record, dict):
             raise InputError(f"{path}:{number}: is no JSON object; {LINES}")
@@ -99,6 +100,9 @@ def _text(path: str) -> str:
     from kvsim.errors import InputError
 
     try:
+        # Before it is opened: opening a pipe waits for somebody to write into it.
+        if os.path.exists(path) and not os.path.isdir(path) and not os.path.isfile(path):
+            raise InputError(f"{path}: is a device or a pipe; name a file")
         with open(path, encoding="utf-8") as file:
             return file.read()
     except OSError as error:

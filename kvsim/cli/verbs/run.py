@@ -27,16 +27,16 @@ def execute(args: argparse.Namespace) -> int:
     from kvsim.cli.progress import progress_bar
 
     if args.folder is not None:
-        from kvsim.reporting.run_folder import check_writable
+        from kvsim.reporting.run_folder import check_run_folder
 
-        check_writable(args.folder)
+        check_run_folder(args.folder)
     loaded = scenario.load(args.scenario, overrides=args.overrides, variant=args.variant)
     with progress_bar(args) as progress:
         result = study.run(loaded, seed=args.seed, stepwise=args.stepwise, check=args.check, progress=progress)
-    if args.folder is not None:
-        from kvsim.reporting.run_folder import write_run
+        if args.folder is not None:
+            from kvsim.reporting.run_folder import write_run
 
-        write_run(result, args.folder)
+            write_run(result, args.folder, progress)
     if args.json:
         from kvsim.metrics.result import to_json
 

@@ -3,9 +3,11 @@
 from array import array
 from typing import NamedTuple, Protocol
 
+from kvsim.errors import CheckError, RunError
 from kvsim.metrics.memory.owners import NeverWritten
 from kvsim.metrics.memory.ramp import Ramp
 from kvsim.metrics.window import Occupancy, Totals
+from kvsim.request import PS_PER_S
 from kvsim.step import CLASSES, PoolUse
 
 SERIES = (
@@ -61,7 +63,7 @@ class MemoryRecorder:
     "saturated" only the steps before which requests were left waiting.
     """
 
-    def __init__(self, pool_slots: int, occupancy: Occupancy, *, window: str = "auto") -> None:
+    def __init__(self, pool_slots: int, occupancy: Occupancy, *, window: str = "auto", check: bool = False) -> None:
         self.pool_slots = pool_slots
         self.never_written = NeverWritten()
         self.series = array("q")
@@ -72,7 +74,9 @@ class MemoryRecorder:
         self.steps = 0
         self._occupancy = occupancy
         self._saturated_only = window == "saturated"
+        self._check = check
         self._open_ps: int | None = None
+        self._open_stay_ps = 0
         self._close_ps: int | None = None
         self._close_stay_ps = 0
         self._stay_ps = 0
@@ -82,7 +86,7 @@ class MemoryRecorder:
 
     def open(self, now_ps: int) -> None:
         """The warm-up ends at `now_ps`: forget what was added up before it."""
-        self._stay_ps = self._occupancy.reading(now_ps)
+        self._open_stay_ps = self._occupancy.reading(now_ps)
         self._open_ps = now_ps
 
     def close(self, now_ps: int) -> None:
@@ -101,14 +105,20 @@ class MemoryRecorder:
         self._marks_passed(now_ps)
 
     def _marks_passed(self, now_ps: int) -> None:
-        """Act on the ends of the window that lie at or before `now_ps`."""
+        """Act on the ends of the window that lie at or before `now_ps`.
+
+        One that closes before it opens (a warm-up that outlasts the arrivals) is empty.
+        """
         if self._open_ps is not None and self._open_ps <= now_ps:
             self.opened_ps, self._open_ps = self._open_ps, None
             self.totals = Totals()
+            self._stay_ps = self._open_stay_ps
         if self._close_ps is not None and self._close_ps <= now_ps:
+            closed = self.totals.copy()
+            closed.stay_ps += self._close_stay_ps - self._stay_ps
+            empty = self._open_ps is not None or self.opened_ps > self._close_ps
+            self.closed = Totals() if empty else closed
             self._close_ps = None
-            self.closed = self.totals.copy()
-            self.closed.stay_ps += self._close_stay_ps - self._stay_ps
 
     # Steps, leaps, idle time.
 
@@ -171,7 +181,15 @@ class MemoryRecorder:
     def _levels(self, use: PoolUse, internal: int, external: int) -> tuple[int, ...]:
         reserved = use.unwritten - internal
         taken = use.used + use.unwritten + use.dead + use.moving + use.cached + external
-        return (use.used, reserved, internal, use.dead, use.moving, use.cached, external, self.pool_slots - taken)
+        free = self.pool_slots - taken
+        levels = (use.used, reserved, internal, use.dead, use.moving, use.cached, external, free)
+        if self._check and (min(levels) < 0 or free != use.free + use.rounding - external):
+            classes = ", ".join(f"{name} {level}" for name, level in zip(CLASSES, levels, strict=True))
+            raise CheckError(
+                f"the classes of the accounting identity do not hold for the pool's {self.pool_slots} slots: {classes}; "
+                f"the allocator says {use.free} are free"
+            )
+        return levels
 
     def _idle_until(self, now_ps: int) -> None:
         if now_ps > self._end_ps:
@@ -239,7 +257,9 @@ class MemoryRecorder:
         peaks[_USED] = max(peaks[_USED], used + count * (high - 1))
         peaks[_INTERNAL] = max(peaks[_INTERNAL], internals[-1])
         peaks[_EXTERNAL] = max(peaks[_EXTERNAL], external)
-        peaks[_FREE] = max(peaks[_FREE], (owned.use_at(low) if low else first).free - external)
+        # What was rounded up beyond an ask is not free to the allocator, and part of `external`.
+        at_low = owned.use_at(low) if low else first
+        peaks[_FREE] = max(peaks[_FREE], at_low.free + at_low.rounding - external)
         # `reserved` rises and falls within a leap; its top is looked for only where it could be a new one.
         if owned.bound > peaks[_RESERVED]:
             for index, internal in enumerate(internals):
@@ -253,7 +273,14 @@ class MemoryRecorder:
             self.totals.stay_ps += stay_ps - self._stay_ps
         self._stay_ps = stay_ps
         self.steps += steps
-        self.series.extend((start_ps, duration_ps, steps, *batch[:5], *levels))
+        try:
+            self.series.extend((start_ps, duration_ps, steps, *batch[:5], *levels))
+        except OverflowError:
+            raise RunError(
+                f"from {start_ps / PS_PER_S:.3g} s on {'a step lasts' if steps < 2 else f'{steps:,} steps last'} "
+                f"{duration_ps / PS_PER_S:.3g} s, beyond the 64-bit clock ({(1 << 63) / PS_PER_S:.3g} s); "
+                "take smaller requests or faster hardware"
+            ) from None
 
 
 def _segments(low: int, high: int, before: int, due: list[tuple[int, int]]) -> tuple[list[int], list[int]]:

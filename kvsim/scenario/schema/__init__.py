@@ -10,6 +10,7 @@ from kvsim.scenario.schema.serving import (
     PoolSettings,
     ReserveSettings,
     TimingSettings,
+    VirtualSettings,
 )
 from kvsim.scenario.schema.settings import Settings, schema
 from kvsim.scenario.schema.traffic import (
@@ -38,6 +39,7 @@ __all__ = [
     "SloSettings",
     "TimesOutput",
     "TimingSettings",
+    "VirtualSettings",
     "WindowSettings",
     "WorkloadSettings",
     "schema",

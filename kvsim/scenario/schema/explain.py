@@ -5,9 +5,11 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from kvsim.scenario.messages import MISSING, Mistake, alternatives, closest
+from kvsim.scenario.messages import MISSING, NO_TEXT, TEXT, Mistake, alternatives, closest, show
 from kvsim.scenario.schema.fields import Part
+from kvsim.scenario.schema.serving import PoolSettings
 from kvsim.scenario.schema.settings import Settings
+from kvsim.units import parse_size
 
 TYPES = {
     "int_type": ("is not a whole number", "write digits alone, without quotes or a unit"),
@@ -16,9 +18,54 @@ TYPES = {
     "finite_number": ("is not a finite number", "write a number"),
     "string_type": ("is not a text", "write it in quotes"),
     "string_too_short": ("is empty", "write a name"),
+    "string_unicode": (NO_TEXT, TEXT),
     "bool_type": ("is neither true nor false", "write true or false"),
 }
 """Pydantic's type of error to what the value is and what would be right."""
+
+ELSEWHERE_CALLED = {
+    "tp": "tensor_parallel",
+    "tensor_parallel_size": "tensor_parallel",
+    "max_seq_len": "engine.max_model_len",
+    "context_length": "engine.max_model_len",
+    "batch_size": "engine.max_num_seqs",
+    "max_batch_size": "engine.max_num_seqs",
+    "enable_chunked_prefill": "engine.chunked_prefill",
+    "dtype": "model.weights_dtype",
+    "quantization": "model.weights_dtype",
+    "kv_cache_dtype": "model.kv_dtype",
+    "num_gpu_blocks": "pool.blocks",
+    "num_gpu_blocks_override": "pool.blocks",
+    "kv_cache_memory_bytes": "pool.memory",
+    "mem_fraction_static": "capacity.gpu_memory_utilization",
+    "qps": "workload.rate",
+    "request_rate": "workload.rate",
+    "num_prompts": "workload.requests",
+    "num_requests": "workload.requests",
+    "input_tokens": "workload.prompt_tokens",
+    "input_len": "workload.prompt_tokens",
+    "output_len": "workload.output_tokens",
+}
+"""What engines and benchmarks call it, to the key here."""
+
+NOT_MODELLED_YET = {
+    "enable_prefix_caching": "prefix caching",
+    "prefix_caching": "prefix caching",
+    "speculative_config": "speculative decoding",
+    "speculative_decoding": "speculative decoding",
+    "pipeline_parallel": "pipeline parallelism",
+    "pipeline_parallel_size": "pipeline parallelism",
+    "pp": "pipeline parallelism",
+    "data_parallel": "data parallelism",
+    "data_parallel_size": "data parallelism",
+    "dp": "data parallelism",
+    "replicas": "more than one replica",
+    "swap_space": "swapping KV to the host",
+    "cpu_offload_gb": "offloading to the host",
+    "async_scheduling": "asynchronous scheduling",
+    "enable_lora": "LoRA",
+}
+"""Keys of engines that ask for something kvsim leaves out, to what that is."""
 
 BOUNDS = {
     "greater_than": ("gt", "not above", "above"),
@@ -40,6 +87,19 @@ def _mistake(finding: Any, data: dict[str, Any]) -> Mistake:
     if kind == "missing":
         return Mistake(key, MISSING, "is missing", _hint(part, key))
     if kind == "extra_forbidden":
+        word = key.rpartition(".")[2].replace("-", "_").lower()
+        if word in NOT_MODELLED_YET and key not in all_keys(Settings, ""):
+            return Mistake(key, value, f"asks for {NOT_MODELLED_YET[word]}, which is not modelled yet", "remove it")
+        dotted = key.split(".")
+        if "." in str(finding["loc"][-1]) and key in all_keys(Settings, ""):
+            nested = f"{dotted[-1]}: {show(value)}"
+            for above in reversed(dotted[:-1]):
+                nested = f"{above}: {{{nested}}}"
+            return Mistake(
+                key, value, "is given for a key with dots", f"write {nested}; dots are for --set and variants"
+            )
+        if "." in str(finding["loc"][-1]):
+            part = _part_at((*finding["loc"][:-1], *str(finding["loc"][-1]).split(".")[:-1])) or part
         return Mistake(key, value, "is given for an unknown key", _nearest(key, part))
     if kind == "value_error":
         return Mistake(key, MISSING, str(context["error"]))
@@ -50,7 +110,7 @@ def _mistake(finding: Any, data: dict[str, Any]) -> Mistake:
         return Mistake(key, value, "is not known here", f"{guess} {alternatives(allowed)}")
     if kind in BOUNDS:
         bound, wrong, right = BOUNDS[kind]
-        limit = f"{context[bound]:g}"
+        limit = _number(context[bound])
         return Mistake(key, value, f"is {wrong} {limit}", f"it must be {right} {limit}")
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         tag = context["discriminator"].strip("'")
@@ -62,6 +122,8 @@ def _mistake(finding: Any, data: dict[str, Any]) -> Mistake:
                        f"{guess} {alternatives(allowed)}")  # fmt: skip
     if kind in ("model_type", "model_attributes_type", "dict_type"):
         inner = _part_at(finding["loc"])
+        if inner is PoolSettings and (pool := _pool_of(value)):
+            return Mistake(key, value, "is not a mapping", f"write {pool}")
         keys = f"write {{{next(iter(inner.model_fields))}: ...}}" if inner else "write {KEY: VALUE}"
         return Mistake(key, value, "is not a mapping", keys)
     if kind in TYPES:
@@ -70,6 +132,11 @@ def _mistake(finding: Any, data: dict[str, Any]) -> Mistake:
             problem, remedy = "is written as a fraction", f"write {int(value)}"
         return Mistake(key, value, problem, remedy)
     return Mistake(key, value, f"is wrong ({finding['msg']})")
+
+
+def _number(value: float) -> str:
+    """Return a bound to the last digit where it is whole."""
+    return f"{int(value):,}" if value == int(value) else f"{value:g}"
 
 
 def _locate(location: tuple[Any, ...], data: Any) -> tuple[str, type[Part] | None]:
@@ -99,6 +166,16 @@ def _part_at(location: tuple[Any, ...]) -> type[Part] | None:
     return options[0] if options else None
 
 
+def _pool_of(value: object) -> str:
+    """Return the pool that a bare value most likely means, as a mapping; nothing where it could be anything."""
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return f"{{tokens: {value}}} or {{blocks: {value}}}"
+    try:
+        return f"{{memory: {value}}}" if parse_size(value) else ""
+    except ValueError:
+        return ""
+
+
 def _names(part: type[Part]) -> tuple[Any, ...]:
     """Return the words that choose this member of a union."""
     return get_args(part.model_fields["name"].annotation) if "name" in part.model_fields else ()
@@ -119,6 +196,9 @@ def _nearest(key: str, part: type[Part] | None) -> str:
     if key in everywhere:
         named = f"{_names(part)[0]} " if part and _names(part) else ""
         return f"{named}{key.rpartition('.')[0]} takes {', '.join(beside)}"
+    alias = ELSEWHERE_CALLED.get(word.replace("-", "_").lower())
+    if alias:
+        return f"did you mean {alias}?"
     near = closest(word, beside)
     if near:
         return f"did you mean {alternatives(near)}?"

@@ -15,11 +15,24 @@ from kvsim.units import (
     size_text,
 )
 
+MOST = 1 << 53
+"""The most of anything counted: the largest whole number that JSON keeps apart from its neighbours everywhere."""
+
+MOST_BYTES = 1 << 63
+"""The most of a size: what the 64 bits of an address reach, and half of it kept for the sign."""
+
 _NUMBER = r"^\s*[0-9.]+([eE][+-]?[0-9]+)?\s*"
 
 
 def _text_schema(units: str, examples: list[str]) -> dict[str, Any]:
     return {"type": "string", "pattern": f"{_NUMBER}({units})\\s*$", "examples": examples}
+
+
+def _size(value: object) -> int:
+    size_bytes = parse_size(value)
+    if size_bytes > MOST_BYTES:
+        raise ValueError(f"{value} is beyond any memory; write at most {size_text(MOST_BYTES)}")
+    return size_bytes
 
 
 def _longer(value: object) -> int:
@@ -29,15 +42,33 @@ def _longer(value: object) -> int:
     return duration_ps
 
 
+def _page(value: object) -> int:
+    # Late: capacity brings the catalogue along, which only a scenario with pages needs here.
+    from kvsim.capacity.pages import is_page
+
+    page_bytes = parse_size(value)
+    if not is_page(page_bytes):
+        raise ValueError(f"{value} is no page of a GPU; write a multiple of 64KiB, at most 2MiB, such as 2MiB or 64KiB")
+    return page_bytes
+
+
 _DURATION_SCHEMA = _text_schema("ps|ns|us|µs|ms|s|min|h|d", ["50ms", "2s", "1.5min"])
 
 Size = Annotated[
     int,
-    BeforeValidator(parse_size),
+    BeforeValidator(_size),
     PlainSerializer(size_text, when_used="json"),
     WithJsonSchema(_text_schema("B|[kKMGT]B|[KMGT]iB", ["80GiB", "16GB", "512MiB"])),
 ]
 """A size, written `12GiB`; held as bytes."""
+
+Page = Annotated[
+    int,
+    BeforeValidator(_page),
+    PlainSerializer(size_text, when_used="json"),
+    WithJsonSchema(_text_schema("B|KiB|MiB", ["2MiB", "64KiB"])),
+]
+"""The size of a page of physical memory, written `2MiB`; held as bytes."""
 
 Duration = Annotated[
     int,
@@ -77,7 +108,7 @@ Share = Annotated[
 ]
 """A fraction, written `0.9` or `90%`; held as a number from 0 to 1."""
 
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=MOST)]
 """A whole number from 1 on: tokens, slots, blocks, requests."""
 
 Positive = Annotated[float, Field(gt=0)]

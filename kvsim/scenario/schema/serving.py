@@ -4,9 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from kvsim.scenario.schema.fields import Count, Part, Share, Size
+from kvsim.scenario.schema.fields import MOST, Count, Page, Part, Share, Size
 
-Dtype = Literal["bf16", "fp16", "fp32", "fp8", "int8", "int4"]
+# No fp32: no GPU of the catalogue has a data sheet rate for it, and nobody serves with it.
+WeightsDtype = Literal["bf16", "fp16", "fp8", "int8", "int4"]
+KvDtype = Literal["bf16", "fp16", "fp32", "fp8", "int8", "int4"]
 
 
 class ModelSettings(Part):
@@ -15,9 +17,9 @@ class ModelSettings(Part):
     name: str = Field(min_length=1)
     """A name from `kvsim models`, or the path of a Hugging Face config.json, relative to the scenario's
     file."""
-    weights_dtype: Dtype = "bf16"
+    weights_dtype: WeightsDtype = "bf16"
     """The number format of the weights."""
-    kv_dtype: Dtype = "bf16"
+    kv_dtype: KvDtype = "bf16"
     """The number format of the KV cache."""
 
 
@@ -35,7 +37,7 @@ class EngineSettings(Part):
     """The most tokens of a request, prompt and output together; absent: what the model was trained for."""
     chunked_prefill: bool | None = None
     """Whether a prompt may be computed over several steps."""
-    long_prefill_token_threshold: Annotated[int, Field(ge=0)] | None = None
+    long_prefill_token_threshold: Annotated[int, Field(ge=0, le=MOST)] | None = None
     """The longest chunk of one prompt in a step, in tokens; 0: no limit but the budget."""
     reserve_full_isl: bool | None = None
     """Whether a request is admitted only when its whole prompt would fit, though it is computed in chunks."""
@@ -59,22 +61,41 @@ class ContiguousSettings(Part):
     """One region for each request, which grows with it."""
 
     name: Literal["contiguous"]
-    fit: Literal["first"] = "first"
-    """Which hole a region is put into."""
+    fit: Literal["first", "best", "worst", "next", "buddy"] = "first"
+    """Which hole a region is put into; `buddy`: into a block of power-of-two length."""
+    growth: Literal["chunk", "double", "exact", "cat"] = "chunk"
+    """How a region grows: by `chunk` slots, to twice the size, by what is needed, or by that and never in place,
+    as tensors are concatenated."""
     # 256 is the growth step of a contiguous cache in use: `KVCache.step` of mlx-lm (mlx_lm/models/cache.py).
     chunk: Count = 256
-    """Slots by which a region grows."""
+    """Slots by which a region grows, with `growth: chunk`."""
+    compaction: Literal["never", "on-failure"] = "never"
+    """Whether all regions slide together where no hole fits although enough slots are free."""
 
 
 class ReserveSettings(Part):
     """One region for each request, of its final size from admission on."""
 
     name: Literal["reserve"]
-    size: Literal["max"] = "max"
-    """What is reserved; `max`: the engine's max_model_len."""
+    size: Literal["max", "pow2", "oracle"] = "max"
+    """What is reserved; `max`: the engine's max_model_len; `pow2`: the prompt and the true output rounded up to a
+    power of two; `oracle`: what will be written."""
+    fit: Literal["first", "best", "buddy"] = "first"
+    """Which hole a region is put into; `buddy`: into a block of power-of-two length."""
 
 
-AllocatorSettings = Annotated[PagedSettings | ContiguousSettings | ReserveSettings, Field(discriminator="name")]
+class VirtualSettings(Part):
+    """Contiguous virtual addresses whose pages of physical memory are mapped as a request grows."""
+
+    name: Literal["virtual"]
+    # CUDA's own granularity; smaller pages need vAttention's change to the driver.
+    page: Page = 2 * 2**20
+    """The size of a page, from 64KiB to 2MiB; one is mapped for K and for V of each layer at a time."""
+
+
+AllocatorSettings = Annotated[
+    PagedSettings | ContiguousSettings | ReserveSettings | VirtualSettings, Field(discriminator="name")
+]
 
 
 class PoolSettings(Part):
@@ -84,7 +105,7 @@ class PoolSettings(Part):
     model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
     blocks: Count | None = None
-    """Usable blocks, of the paged allocator's block size."""
+    """Usable blocks, of the paged allocator's block size; of the virtual one, page rows."""
     tokens: Count | None = None
     """Slots, one token's KV each."""
     memory: Size | None = None

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from kvsim.scenario.merging import LENGTHS, SHORTHAND
-from kvsim.scenario.schema.fields import Part, Timespan
+from kvsim.scenario.schema.fields import Count, Part, Timespan
 from kvsim.scenario.schema.serving import (
     AllocatorSettings,
     CapacitySettings,
@@ -26,13 +26,13 @@ class Settings(Part):
     """The name in every output; absent: the file's."""
     description: str | None = None
     """What the scenario asks, for people."""
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0, le=(1 << 128) - 1)] = 0
     """The one seed of every random stream."""
     model: ModelSettings
     """The model that is served, by name or with its number formats."""
     gpu: Annotated[str, Field(min_length=1)]
     """A name from `kvsim gpus`."""
-    tensor_parallel: Annotated[int, Field(ge=1)] = 1
+    tensor_parallel: Count = 1
     """GPUs that share every layer of the one replica."""
     engine: EngineSettings = Field(default_factory=EngineSettings)
     """The engine's profile, by name or with what is changed about it."""

@@ -99,7 +99,7 @@ class ArrivalSettings(Part):
 class TimesOutput(Part):
     """`max_tokens` as a multiple of the true output: an oracle, since no client knows it."""
 
-    times_output: Positive
+    times_output: Annotated[float, Field(gt=0, le=1e6)]
     """The multiple, rounded up to a whole token."""
 
 
@@ -154,7 +154,7 @@ class WorkloadSettings(Part):
     output."""
     cancel: CancelSettings | None = None
     """Clients that cancel; absent: none."""
-    priority: int = 0
+    priority: Annotated[int, Field(ge=-(1 << 63), le=(1 << 63) - 1)] = 0
     """The priority of every request."""
     tenant: str = ""
     """The tenant of every request."""

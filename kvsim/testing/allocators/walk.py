@@ -1,6 +1,6 @@
 """A pseudo-random user of one allocator that keeps a scheduler's manners, so that any verb may be watched.
 
-A step is: slots for everyone that runs (all together, or one by one with preemption of the last admitted), admissions
+A step is: slots for everyone that runs (all together, or one by one with preemption), admissions
 unless somebody was preempted, settle, begin_decode for whose prompt is complete, releases. While everyone decodes a
 walk also leaps. It keeps its own count of what is written and trusts the allocator with nothing.
 """
@@ -114,11 +114,12 @@ class Walk:
             written, want = self.written[sequence.id], wants[sequence.id]
             while isinstance(self.acquire((Ask(sequence, written + want),)), Short):
                 lost = True
-                victim = self.running[-1]
+                victim = self.random.choice([self.running[-1], self.random.choice(self.running)])
                 if len(self.running) > 1:
                     self._waiting.insert(0, victim)
                 self.release(victim)
                 victim.written = 0
+                chunks[:] = [chunk for chunk in chunks if chunk.sequence is not victim]
                 if victim is sequence:
                     break
             else:
@@ -193,7 +194,7 @@ def pools(make: MakeAllocator, longest: int) -> Iterator[Callable[[], Allocator]
 WALKS = 3
 """Walks through each pool."""
 
-STEPS = 80
+STEPS = 60
 """Steps of a walk."""
 
 

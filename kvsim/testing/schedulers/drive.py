@@ -34,6 +34,8 @@ class Call(NamedTuple):
     prompt: int
     output: int
     cancel: int | None = None
+    max_tokens: int | None = None
+    priority: int = 0
 
 
 class Drive:
@@ -57,15 +59,10 @@ class Drive:
         """Those whose known tokens are all computed with the last step: they sample one."""
         self.silent = 0
         """Steps in a row without a token."""
-        self._calls = {number: call for number, call in enumerate(calls) if self._fits(call)}
+        self._calls = dict(enumerate(calls))
         self._coming = sorted(self._calls, key=lambda number: self._calls[number].step)
-        self._sequences: dict[int, Sequence] = {}
         self._empty = 0
         self._decodes: set[int] = set()
-
-    def _fits(self, call: Call) -> bool:
-        """The engine rejects at once what can never fit."""
-        return self.allocator.capacity(call.prompt) <= self.allocator.pool_slots
 
     # To be watched.
 
@@ -121,7 +118,12 @@ class Drive:
     def _step(self) -> None:
         while self._coming and self._calls[self._coming[0]].step <= self.now:
             number = self._coming.pop(0)
-            self._sequences[number] = sequence = Sequence(number, self._calls[number].prompt, None)
+            call = self._calls[number]
+            sequence = Sequence(number, call.prompt, call.max_tokens, call.step, call.priority)
+            sequence.declared = self.scheduler.declare(sequence)
+            if self.allocator.capacity(max(call.prompt, sequence.declared)) > self.allocator.pool_slots:
+                self.ended[number] = "rejected"
+                continue
             self.queue.append(sequence)
             self.written[number] = self.generated[number] = 0
             self.scheduler.submit(sequence)
@@ -138,7 +140,7 @@ class Drive:
         plan = self.scheduler.plan()
         self._book(plan)
         self.planned(plan)
-        self._empty = self._empty + 1 if plan.empty else 0
+        self._empty = self._empty + 1 if plan.empty and not plan.aborted else 0
         promise(
             self._empty <= 2 + len(self.queue) + len(self.running),
             f"{self.name}: not everything ends: nothing is planned although {len(self.queue)} requests wait and "
@@ -218,7 +220,8 @@ def random_calls(random: Random, limits: Limits) -> list[Call]:
         prompt = random.randint(1, random.randint(1, limits.longest - 1))
         output = random.randint(1, limits.longest - prompt)
         cancel = step + random.randint(1, 60) if random.random() < 0.15 else None
-        calls.append(Call(step, prompt, output, cancel))
+        limit = random.choice([None, random.randint(output, limits.longest - prompt)])
+        calls.append(Call(step, prompt, output, cancel, limit, random.randint(0, 2)))
     return calls
 
 

@@ -13,6 +13,9 @@ _PS_DIGITS = 12
 _PS_OF_DIGIT: tuple[int, ...] = tuple(10 ** (_PS_DIGITS - digits) for digits in range(_PS_DIGITS + 1))
 _PS_PER_MINUTE = 60 * 10**_PS_DIGITS
 
+LAST_ZONE_HOUR = 18
+"""No zone was ever further from UTC; those in use go from -12:00 to +14:00."""
+
 RIGHT = "write a time such as 2023-11-16 18:15:46.6805900, with or without a zone (+00:00, Z)"
 
 
@@ -58,11 +61,14 @@ class WallClock:
         if len(fraction) > _PS_DIGITS:
             raise ValueError("finer than a picosecond")
         zone = found["zone"]
+        zone_hour, zone_minute = int(found["zone_hour"] or 0), int(found["zone_min"] or 0)
+        if zone_hour > LAST_ZONE_HOUR or zone_minute > 59:
+            raise ValueError("no such zone")
         if self._zone is not None and bool(zone) != bool(self._zone):
             raise ValueError("has a zone where earlier rows have none" if zone else "has no zone where earlier rows do")
         offset_minutes = 0
         if found["sign"]:
-            offset_minutes = int(found["zone_hour"]) * 60 + int(found["zone_min"])
+            offset_minutes = zone_hour * 60 + zone_minute
             if found["sign"] == "-":
                 offset_minutes = -offset_minutes
         self._zone = zone

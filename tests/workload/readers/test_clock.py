@@ -84,6 +84,8 @@ def test_it_agrees_with_the_standard_library_on_any_sequence_of_times(sequence):
         ("2023-11-16 18:60:46", "no such time of day"),
         ("2023-11-16 18:15:60", "no such time of day"),
         ("2023-11-16 18:15:46.0000000000001", "finer than a picosecond"),
+        ("2023-11-16 18:15:46+99:99", "no such zone"),
+        ("2023-11-16 18:15:46-18:60", "no such zone"),
         ("2023-11-16 18:15:46Z", "has a zone where earlier rows have none"),
     ],
 )

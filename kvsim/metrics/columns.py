@@ -1,0 +1,111 @@
+"""The tables of a run: every column with its type and, for the reader of the run folder, its meaning and unit."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kvsim.step import CLASSES
+
+
+class Column(NamedTuple):
+    """One column: "int64", "double" or "string", and what it holds."""
+
+    type: str
+    meaning: str
+
+
+class TableForm(NamedTuple):
+    """One table: what a row is, and its columns by name."""
+
+    row: str
+    columns: Mapping[str, Column]
+
+
+_CLASS_MEANINGS = {
+    "used": "holds the valid KV of a live request",
+    "reserved": "given to a live request that will still write it",
+    "internal": "given to a live request that will never write it",
+    "dead": "written and no longer needed, not yet given back",
+    "moving": "target of a copy in flight",
+    "cached": "a reusable prefix that no live request owns",
+    "external": "free, but lost to the shape of the holes",
+    "free": "free and usable",
+}
+
+TABLES: Mapping[str, TableForm] = {
+    "requests": TableForm(
+        "one row per request that arrived, in the order of id; empty cells: it never got that far",
+        {
+            "id": Column("int64", "number of the request, from 0"),
+            "arrival_s": Column("double", "when it arrived, seconds"),
+            "prompt_tokens": Column("int64", "length of its prompt, tokens"),
+            "output_tokens": Column("int64", "tokens it emits if nothing stops it, limits applied"),
+            "max_tokens": Column("int64", "the client's limit on the output, tokens; empty: none"),
+            "priority": Column("int64", "priority"),
+            "tenant": Column("string", "tenant"),
+            "first_scheduled_s": Column("double", "start of the first step that computed any of it, seconds"),
+            "first_token_s": Column("double", "when its first output token came, seconds"),
+            "end_s": Column("double", "when it ended, seconds"),
+            "end": Column("string", "finished, rejected, cancelled, aborted or unfinished"),
+            "finish_reason": Column("string", "what ended its output: eos, max_tokens or max_model_len"),
+            "generated_tokens": Column("int64", "output tokens it really got, tokens"),
+            "preemptions": Column("int64", "how often it lost its memory while running"),
+            "lost_tokens": Column("int64", "tokens whose KV was given up at its preemptions, tokens"),
+            "recomputed_tokens": Column("int64", "tokens computed that had been computed before, tokens"),
+            "queue_s": Column("double", "arrival to first scheduled, seconds"),
+            "prefill_s": Column("double", "first scheduled to first output token, seconds"),
+            "ttft_s": Column("double", "time to first token: queue + prefill, seconds"),
+            "tpot_s": Column("double", "time per output token after the first, seconds; finished requests only"),
+            "e2e_s": Column("double", "arrival to end, seconds"),
+        },
+    ),
+    "steps": TableForm(
+        "one row per step, or per leap over several equal ones; counts of tokens are sums over them",
+        {
+            "start_s": Column("double", "start of the first of the steps, seconds"),
+            "duration_s": Column("double", "how long all of them took, seconds"),
+            "steps": Column("int64", "how many steps the row stands for; 0: cut by the horizon"),
+            "prefill_tokens": Column("int64", "prompt tokens computed, tokens"),
+            "decode_tokens": Column("int64", "output tokens decoded, tokens"),
+            "context_tokens": Column("int64", "KV read by decoding requests, summed over requests and steps, tokens"),
+            "running": Column("int64", "requests running"),
+            "waiting": Column("int64", "requests waiting"),
+        },
+    ),
+    "memory": TableForm(
+        "the slots of the pool in each class from a row's time to the next row's; they add up to the pool. "
+        "A slot holds the KV of one token. Inside a leap `used` grows evenly",
+        {
+            "time_s": Column("double", "from when on the row holds, seconds"),
+            **{name: Column("int64", f"{_CLASS_MEANINGS[name]}, slots") for name in CLASSES},
+            "running": Column("int64", "requests running"),
+            "waiting": Column("int64", "requests waiting"),
+        },
+    ),
+    "events": TableForm(
+        "one row per episode in which a request could not have its slots at once, and per request refused",
+        {
+            "time_s": Column("double", "when the episode began, seconds"),
+            "request": Column("int64", "id of the request"),
+            "cause": Column("string", "capacity (too few free slots), fragmentation (enough, but in holes too small), "
+                            "never (more than there will ever be), outgrown (alone and still too large), activation"),
+            "outcome": Column("string", "wait, preempt, reject or abort"),
+            "need_tokens": Column("int64", "slots it needed, tokens"),
+            "free_tokens": Column("int64", "slots that were free, tokens"),
+            "largest_hole_tokens": Column("int64", "slots of the largest hole, tokens"),
+        },
+    ),
+    "preemptions": TableForm(
+        "one row per preemption",
+        {
+            "time_s": Column("double", "when a running request lost its memory, seconds"),
+            "request": Column("int64", "id of the request"),
+            "lost_tokens": Column("int64", "tokens whose KV was given up, tokens"),
+        },
+    ),
+}  # fmt: skip
+"""The tables of a run by name; a missing value is None, in a frame NaN or NA, in Parquet null."""
+
+COLUMNS: Mapping[str, Mapping[str, str]] = {
+    table: {name: column.type for name, column in form.columns.items()} for table, form in TABLES.items()
+}
+"""Table to column to type, for whoever only stores them."""

@@ -1,0 +1,202 @@
+"""What a run or a comparison shows, in words: the finding, the measured window, where the numbers come from."""
+
+from collections.abc import Sequence
+
+from kvsim.metrics.result import Result
+from kvsim.reporting.comparison import waste_share
+
+LEGEND = (
+    "Memory is in shares of the pool, mean / peak. waste: the share of the slots not free that hold no valid KV of a "
+    "live request."
+)
+"""How to read the table of a comparison."""
+
+SOURCES = {"timing": "step times"}
+"""What people call a family of numbers, where that is not its key."""
+
+MEANINGS = {("timing", "datasheet"): "estimated from data sheets, not validated"}
+"""What a source amounts to, where its name alone does not tell."""
+
+ALIKE = 1.1
+"""Times within this ratio, and wastes within a percentage point, are no finding."""
+
+
+def finding(results: Sequence[Result]) -> str:
+    """Say in a few sentences what these results show, and first of all where nothing was served.
+
+    Raises ValueError for an empty `results`.
+    """
+    if not results:
+        raise ValueError("results must hold at least one result")
+    served = [result for result in results if result.metrics["finished"]]
+    unserved = [result for result in results if result.metrics["arrived"] and not result.metrics["finished"]]
+    said = _told([(result, _unserved(result)) for result in unserved], results)
+    if served:
+        said.append(_contrast(served))
+    partly = [result for result in served if result.metrics["rejected"]]
+    said += _told([(result, _refused(result)) for result in partly], results)
+    return " ".join(said) or "No request arrived."
+
+
+def window(result: Result) -> str:
+    """Say over which time the means and latencies are taken: `0 to 239.6 s (to the last arrival)`; "" if unknown."""
+    measured_s = result.metrics.get("window_s")
+    if not measured_s:
+        return ""
+    until = result.scenario_resolved.get("window.until", {}).get("value")
+    if until == "saturated":
+        part = "while requests waited"
+    elif measured_s[1] < result.metrics["simulated_s"]:
+        part = "to the last arrival"
+    else:
+        part = "to the end of the run" if measured_s[0] else "the whole run"
+    return f"{_seconds(measured_s[0])} to {_seconds(measured_s[1])} s ({part})"
+
+
+def measured(result: Result) -> list[str]:
+    """Say what the measured window is, and what is counted beyond it, in at most one line."""
+    over = window(result)
+    beyond = "finished, rejected, preemptions, tokens lost and times blocked count the whole run"
+    return [f"measured: {over}; {beyond}"] if over else []
+
+
+def sources(result: Result) -> list[str]:
+    """Say where each family of numbers comes from, one line each."""
+    return [
+        f"{SOURCES.get(family, family)}: {MEANINGS.get((family, source), source)}"
+        for family, source in result.provenance.items()
+    ]
+
+
+def shared(lines: Sequence[Sequence[str]], results: Sequence[Result]) -> list[str]:
+    """Every line once, in order; one that does not hold for all results names those it holds for."""
+    said: dict[str, list[str]] = {}
+    for result, own in zip(results, lines, strict=True):
+        for line in own:
+            said.setdefault(line, []).append(result.name)
+    return [line if len(names) == len(results) else f"{line} ({', '.join(names)})" for line, names in said.items()]
+
+
+def three_digits(number: float | None) -> str:
+    """Return a number with the three digits that count, `-` where there is none."""
+    if number is None:
+        return "-"
+    whole_digits = len(str(int(number)))
+    return f"{number:,.{max(0, 3 - whole_digits)}f}"
+
+
+def _contrast(results: Sequence[Result]) -> str:
+    opening = f"{_pool(results)}, {_traffic(results)}"
+    best, worst = _extremes(results)
+    if best is worst:
+        ttft_s = _ttft_s(best)
+        return f"{opening}: {_doing(best, whole=True)}" + (
+            "." if ttft_s is None else f" (TTFT p50 {three_digits(ttft_s)} s)."
+        )
+    first_s, last_s = _ttft_s(best), _ttft_s(worst)
+    latency = (
+        ""
+        if first_s is None or last_s is None
+        else f" (TTFT p50 {three_digits(first_s)} s against {three_digits(last_s)} s)"
+    )
+    return f"{opening}: {_doing(best, whole=True)}; {_doing(worst, whole=False)}{latency}."
+
+
+def _extremes(results: Sequence[Result]) -> tuple[Result, Result]:
+    """The two results that differ most: by the median TTFT, or by waste where all wait alike."""
+    timed = sorted((r for r in results if _ttft_s(r) is not None), key=lambda r: _ttft_s(r) or 0.0)
+    if len(timed) > 1 and (_ttft_s(timed[-1]) or 0.0) > ALIKE * (_ttft_s(timed[0]) or 0.0):
+        return timed[0], timed[-1]
+    wasteful = sorted(results, key=lambda r: waste_share(r.metrics) or 0.0)
+    return wasteful[0], wasteful[-1]
+
+
+def _doing(result: Result, whole: bool) -> str:
+    waste, running = waste_share(result.metrics), result.metrics["mean_running"]
+    parts = []
+    if waste is not None:
+        parts.append(f"wastes {_percent(waste)}{' of the memory it occupies' if whole else ''}")
+    if running is not None:
+        parts.append(
+            f"runs {_whole(running)}" + (f" request{'' if _whole(running) == '1' else 's'} at once" if whole else "")
+        )
+    return f"{result.name} {' and '.join(parts) or 'has nothing to measure'}"
+
+
+def _pool(results: Sequence[Result]) -> str:
+    pools = sorted({result.metrics["pool_tokens"] or 0 for result in results})
+    if pools == [0]:
+        return "No pool"
+    return f"Pool {pools[0]:,} tokens" if len(pools) == 1 else f"Pools of {pools[0]:,} to {pools[-1]:,} tokens"
+
+
+def _traffic(results: Sequence[Result]) -> str:
+    arrived = sorted({result.metrics["arrived"] for result in results})
+    if len(arrived) > 1:
+        return f"{arrived[0]:,} to {arrived[-1]:,} requests"
+    return f"{arrived[0]:,} request{'' if arrived[0] == 1 else 's'}"
+
+
+def _unserved(result: Result) -> str:
+    metrics = result.metrics
+    arrived = metrics["arrived"]
+    if metrics["rejected"] == arrived:
+        who = "The one request was" if arrived == 1 else f"All {arrived:,} requests were"
+        return f"{who} rejected: {_why(result)}."
+    ends = [f"{metrics[end]:,} {end}" for end in ("rejected", "aborted", "cancelled", "unfinished") if metrics[end]]
+    return f"None of the {arrived:,} requests finished: {', '.join(ends)}."
+
+
+def _refused(result: Result) -> str:
+    rejected, arrived = result.metrics["rejected"], result.metrics["arrived"]
+    return f"{rejected:,} of {arrived:,} requests {'was' if rejected == 1 else 'were'} rejected: {_why(result)}."
+
+
+def _why(result: Result) -> str:
+    """Why requests can never fit: the shortest prompt of those refused tells it where all were, else the longest."""
+    requests, events = result.tables["requests"], result.tables["events"]
+    refused = [
+        (prompt, number)
+        for prompt, number, end in zip(requests["prompt_tokens"], requests["id"], requests["end"], strict=True)
+        if end == "rejected"
+    ]
+    every = len(refused) == result.metrics["arrived"]
+    prompt, number = min(refused) if every else max(refused)
+    alike = min(refused)[0] == max(refused)[0]
+    subject = "a prompt of" if alike else f"{'even the shortest' if every else 'the longest'} prompt,"
+    subject = f"{subject} {prompt:,} tokens{'' if alike else ','}"
+    needs = zip(events.get("request", ()), events.get("outcome", ()), events.get("need_tokens", ()), strict=True)
+    need = next((need for who, outcome, need in needs if (who, outcome) == (number, "reject")), 0)
+    pool = result.metrics["pool_tokens"]
+    if pool and need > pool:
+        return f"{subject} needs room for {need:,} tokens and does not fit the pool of {pool:,}"
+    limit = result.scenario_resolved.get("engine.max_model_len", {}).get("value")
+    return f"{subject} leaves no room for an answer in max_model_len{f' {limit:,}' if limit else ''}"
+
+
+def _told(sentences: Sequence[tuple[Result, str]], results: Sequence[Result]) -> list[str]:
+    """Each sentence once; those that do not hold for all results name those they hold for."""
+    names: dict[str, list[str]] = {}
+    for result, text in sentences:
+        names.setdefault(text, []).append(result.name)
+    return [
+        text if len(holders) == len(results) else f"{', '.join(holders)}: {text[0].lower()}{text[1:]}"
+        for text, holders in names.items()
+    ]
+
+
+def _ttft_s(result: Result) -> float | None:
+    spread = result.metrics["ttft_s"]
+    return None if spread is None else float(spread["p50"])
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %" if share >= 0.0095 or share < 0.0005 else f"{share * 100:.1f} %"
+
+
+def _whole(number: float) -> str:
+    return f"{number:,.0f}" if number >= 0.95 else f"{number:.1f}"
+
+
+def _seconds(number: float) -> str:
+    return f"{number:,.1f}".removesuffix(".0") if number >= 0.1 or not number else f"{number:.2g}"

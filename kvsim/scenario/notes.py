@@ -1,0 +1,34 @@
+"""What a reader of the numbers should know about this scenario, beside what no run models."""
+
+from kvsim.catalog.engines import Profile
+from kvsim.catalog.footprint import Footprint
+from kvsim.catalog.gpus import gpu
+from kvsim.scenario.schema.settings import Settings
+from kvsim.units import SIZE_UNITS, format_size
+
+LARGE_GPU_BYTES = 70 * SIZE_UNITS["GiB"]
+LARGE_GPU_DEFAULTS = "1,024 sequences and 8,192 tokens"
+"""vLLM's server defaults of max_num_seqs and max_num_batched_tokens on GPUs of 70 GiB or more other than A100
+(`EngineArgs.get_batch_defaults` in vllm/engine/arg_utils.py, Apache-2.0)."""
+
+
+def notes(settings: Settings, rules: Profile, footprint: Footprint, pool_slots: int) -> list[str]:
+    """Return sentences on this scenario: a pool beyond its card, defaults that are not those of its card."""
+    said = []
+    card = gpu(settings.gpu)
+    if settings.pool is not None and footprint.model.weights_known:
+        pool_bytes = pool_slots * footprint.kv_bytes_per_token
+        # What the overheads really are varies from start to start, but beside the weights nothing else exists.
+        left_bytes = max(0, card.memory_bytes - footprint.weight_bytes)
+        if pool_bytes > left_bytes:
+            beside = f"the {format_size(left_bytes)} that {card.name} has beside the weights of {footprint.model.name}"
+            said.append(f"The pool of {format_size(pool_bytes)} is more than {beside}; no such engine would start.")
+    engine = settings.engine
+    large = card.memory_bytes >= LARGE_GPU_BYTES and not card.name.upper().startswith("A100")
+    if rules.engine == "vllm" and large and engine.max_num_seqs is None and engine.max_num_batched_tokens is None:
+        said.append(
+            f"On {card.name} vLLM's server default is {LARGE_GPU_DEFAULTS} a step, not the {rules.max_num_seqs:,} and "
+            f"{rules.max_num_batched_tokens:,} of {rules.name}; set engine.max_num_seqs and "
+            f"engine.max_num_batched_tokens."
+        )
+    return said
