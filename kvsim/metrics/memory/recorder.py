@@ -186,7 +186,7 @@ class MemoryRecorder:
         if self._check and (min(levels) < 0 or free != use.free + use.rounding - external):
             classes = ", ".join(f"{name} {level}" for name, level in zip(CLASSES, levels, strict=True))
             raise CheckError(
-                f"the classes of the accounting identity do not hold for the pool's {self.pool_slots} slots: {classes}; "
+                f"the classes of the accounting identity do not hold for the {self.pool_slots} slots: {classes}; "
                 f"the allocator says {use.free} are free"
             )
         return levels
