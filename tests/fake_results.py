@@ -52,6 +52,7 @@ def steps_table(rows):
         "context_tokens": array("q", [30_000] * (rows - 1)),
         "running": array("q", [30] * (rows - 1)),
         "waiting": array("q", [2] * (rows - 1)),
+        "request_s": array("d", [0.4] * (rows - 1)),
     }
 
 

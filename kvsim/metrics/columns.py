@@ -69,6 +69,7 @@ TABLES: Mapping[str, TableForm] = {
             "context_tokens": Column("int64", "KV read by decoding requests, summed over requests and steps, tokens"),
             "running": Column("int64", "requests running"),
             "waiting": Column("int64", "requests waiting"),
+            "request_s": Column("double", "requests in the system, integrated over them, request-seconds"),
         },
     ),
     "memory": TableForm(

@@ -94,6 +94,7 @@ def _steps(run: Run) -> Table:
         ],
         "running": rows["running"],
         "waiting": rows["waiting"],
+        "request_s": [stay / _PS for stay in rows["stay_ps"]],
     }
 
 

@@ -41,7 +41,9 @@ def every_request_ends_once(case, log):
 def little_holds_exactly(case, log):
     """The integral of requests in the system (step side) is the sum of their stays (request side)."""
     ended = log.recording.requests.ended
-    assert log.recording.occupancy.stay_ps == sum(r.end_ps - r.arrival_ps for r in ended)
+    stays_ps = sum(r.end_ps - r.arrival_ps for r in ended)
+    assert log.recording.occupancy.stay_ps == stays_ps
+    assert sum(dict(zip(SERIES, values, strict=True))["stay_ps"] for values in by_row(log)) == stays_ps
     assert all(r.end_ps == r.arrival_ps for r in ended if r.end == "rejected")
     assert log.recording.occupancy.count == 0
 

@@ -79,6 +79,7 @@ def test_a_row_of_steps_sums_over_its_leap_and_a_cut_step_computes_nothing(small
         "context_tokens": 12,
         "running": 2,
         "waiting": 3,
+        "request_s": 0.0,
     }
     assert (leap["start_s"], leap["duration_s"], leap["steps"]) == (20.0, 36.0, 3)
     assert (leap["prefill_tokens"], leap["decode_tokens"]) == (0, 6)

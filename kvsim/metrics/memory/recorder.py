@@ -19,9 +19,13 @@ SERIES = (
     "context_tokens",
     "running",
     "waiting",
+    "stay_ps",
     *CLASSES,
 )
-"""Columns of the record of steps: a row per step or leap, levels as they are during its first step."""
+"""Columns of the record of steps: a row per step or leap, levels as they are during its first step.
+
+`stay_ps` is the integral of the requests in the system since the row before.
+"""
 
 _USED, _RESERVED, _INTERNAL, _DEAD, _MOVING, _CACHED, _EXTERNAL, _FREE = range(len(CLASSES))
 
@@ -80,6 +84,7 @@ class MemoryRecorder:
         self._close_ps: int | None = None
         self._close_stay_ps = 0
         self._stay_ps = 0
+        self._row_stay_ps = 0
         self._end_ps = 0
 
     # The window.
@@ -242,11 +247,11 @@ class MemoryRecorder:
         unwritten_ps = owned.unwritten_sum(high, *ramp)
         if low:
             unwritten_ps -= owned.unwritten_sum(low, *ramp)
-        bounds, internals = _segments(low, high, before, due)
-        internal_ps = sum(
-            internal * (ramp.until(bounds[index + 1]) - ramp.until(bounds[index]))
-            for index, internal in enumerate(internals)
-        )
+        internal, internal_ps = before, before * time_ps
+        for step, slots in due:
+            if step < high:
+                internal += slots
+                internal_ps += slots * (ramp.until(high) - ramp.until(max(step, low)))
         totals = self.totals
         slots_ps, peaks = totals.slots_ps, totals.peaks
         slots_ps[_USED] += used_ps
@@ -255,13 +260,14 @@ class MemoryRecorder:
         slots_ps[_EXTERNAL] += external * time_ps
         slots_ps[_FREE] += (self.pool_slots - external) * time_ps - used_ps - unwritten_ps
         peaks[_USED] = max(peaks[_USED], used + count * (high - 1))
-        peaks[_INTERNAL] = max(peaks[_INTERNAL], internals[-1])
+        peaks[_INTERNAL] = max(peaks[_INTERNAL], internal)
         peaks[_EXTERNAL] = max(peaks[_EXTERNAL], external)
         # What was rounded up beyond an ask is not free to the allocator, and part of `external`.
         at_low = owned.use_at(low) if low else first
         peaks[_FREE] = max(peaks[_FREE], at_low.free + at_low.rounding - external)
         # `reserved` rises and falls within a leap; its top is looked for only where it could be a new one.
         if owned.bound > peaks[_RESERVED]:
+            bounds, internals = _segments(low, high, before, due)
             for index, internal in enumerate(internals):
                 top = owned.unwritten_peak(bounds[index], bounds[index + 1]) - internal
                 peaks[_RESERVED] = max(peaks[_RESERVED], top)
@@ -272,9 +278,10 @@ class MemoryRecorder:
         if not self._saturated_only or batch.waiting:
             self.totals.stay_ps += stay_ps - self._stay_ps
         self._stay_ps = stay_ps
+        row_stay_ps, self._row_stay_ps = stay_ps - self._row_stay_ps, stay_ps
         self.steps += steps
         try:
-            self.series.extend((start_ps, duration_ps, steps, *batch[:5], *levels))
+            self.series.extend((start_ps, duration_ps, steps, *batch[:5], row_stay_ps, *levels))
         except OverflowError:
             raise RunError(
                 f"from {start_ps / PS_PER_S:.3g} s on {'a step lasts' if steps < 2 else f'{steps:,} steps last'} "
