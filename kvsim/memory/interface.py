@@ -88,7 +88,11 @@ class Allocator(ABC):
 
     @abstractmethod
     def leap(self, limit: int) -> Leap:
-        """At most `limit` decode steps that the pool can serve with no one else asking. Pure; O(1) in the batch."""
+        """At most `limit` decode steps that the pool can serve with no one else asking. Pure; O(1) in the batch.
+
+        Only while no sequence has a prompt to compute. It may end before the limit without a shortage, where somebody
+        needs more than to write on (a region that grows, a page that is mapped): that step has to be acquired.
+        """
 
     @abstractmethod
     def usage(self) -> PoolUse:

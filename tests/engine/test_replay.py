@@ -333,3 +333,27 @@ def test_a_recorded_case_with_any_value_changed_gives_records_or_one_message(con
     except InputError as error:
         message = str(error)
     assert len(message.splitlines()) <= 1
+
+
+def test_a_client_that_gives_up_is_gone_before_the_step_is_scheduled():
+    """Request a decodes in step 1 and is given up before step 2; b, which waited for its place, follows at once."""
+    case = case_of(("a", 0, 4, 9), ("b", 0, 4, 2), max_num_seqs=1)
+    case["requests"][0]["abort_step"] = 2
+    *steps, summary = replay(case)
+    assert [step["sched"] for step in steps] == [[["a", 4]], [["a", 1]], [["b", 4]], [["b", 1]]]
+    assert (summary["requests"]["a"]["done"], summary["requests"]["a"]["output"]) == (None, 2)
+    assert steps[-1]["free_after_step"] == steps[-1]["used_after_schedule"] + steps[-1]["free_after_schedule"]
+
+
+def test_one_that_gives_up_while_it_waits_is_never_scheduled():
+    case = case_of(("a", 0, 4, 2), ("b", 0, 4, 2), max_num_seqs=1)
+    case["requests"][1]["abort_step"] = 1
+    *steps, summary = replay(case)
+    assert len(steps) == 2
+    assert summary["requests"]["b"]["first_sched"] is None
+
+
+def test_more_sequences_than_tokens_of_the_budget_can_be_allowed():
+    """The engine's own default, 256 sequences, with a budget of 4: no more than 4 can ever run."""
+    *steps, _ = replay(case_of(*((name, 0, 2, 3) for name in "abcdef"), max_num_seqs=256, max_num_batched_tokens=4))
+    assert max(len(step["running"]) for step in steps) == 4
