@@ -7,12 +7,12 @@ reaches the same state, times and records, bit for bit.
 """
 
 from collections.abc import Callable
-from heapq import heappop, heappush
 
 from simpy import Event
 
 from kvsim.engine.check import Auditor
 from kvsim.engine.clock import ARRIVAL, STEP_END, At, Clock
+from kvsim.engine.finishes import Finishes
 from kvsim.engine.flight import Flight, LeapInFlight, StepInFlight
 from kvsim.engine.progress import ProgressWatch
 from kvsim.engine.recording import Recording
@@ -66,8 +66,7 @@ class Replica:
         self._flight: Flight | None = None
         self._next: Event | None = None
         """The event at which the flight ends, or an idle replica wakes; any other has been overtaken."""
-        self._finishes: list[tuple[int, int, Sequence]] = []
-        """Heap of (decode clock, admission, sequence): who has emitted its last token when the clock gets there."""
+        self._finishes = Finishes()
         self._leaving: list[Journey] = []
         """Running requests whose client has gone; they leave at the end of the step."""
 
@@ -190,7 +189,7 @@ class Replica:
 
     def _leap(self, now: int) -> Flight | None:
         """Leap if nothing but decoding will happen for a while, up to the first finish; else None."""
-        decodes, finish = self.allocator.decodes, self._next_finish()
+        decodes, finish = self.allocator.decodes, self._finishes.next()
         if finish is None:
             return None
         limit = self.scheduler.stable_steps(finish - decodes.clock)
@@ -276,7 +275,7 @@ class Replica:
             if not to_come:
                 due.append(sequence)
                 continue
-            heappush(self._finishes, (decodes.clock + to_come, sequence.admission, sequence))
+            self._finishes.expect(decodes.clock + to_come, sequence)
             end = journey.written_in_all
             if self.allocator.owned(sequence) < end:
                 # It will own slots that it never writes from the step on in which it gets its last ones.
@@ -284,20 +283,9 @@ class Replica:
                 self.recording.memory.never_written.will_own(sequence, at, self.allocator.capacity(end) - end)
         return due
 
-    def _next_finish(self) -> int | None:
-        heap = self._finishes
-        while heap:
-            clock, admission, sequence = heap[0]
-            if sequence.decoding and sequence.admission == admission:
-                return clock
-            heappop(heap)
-        return None
-
     def _finish_due(self, due: list[Sequence]) -> None:
         """Everyone that has emitted its last token leaves, in admission order."""
-        clock = self.allocator.decodes.clock
-        while self._next_finish() == clock:
-            due.append(heappop(self._finishes)[2])
+        due += self._finishes.due(self.allocator.decodes.clock)
         if len(due) > 1:
             due.sort(key=lambda sequence: sequence.admission)
         for sequence in due:
