@@ -39,6 +39,7 @@ contracts: $(VENV)/.installed-dev
 
 reports: $(VENV)/.installed
 	$(BIN)/kvsim compare scenarios/azure-conversation.yaml -o reports/azure-conversation
+	$(BIN)/kvsim compare scenarios/pagedattention-fig2.yaml -o reports/pagedattention-fig2
 
 clean:
 	rm -rf $(VENV) runs

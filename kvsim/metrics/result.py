@@ -10,7 +10,7 @@ import math
 import os
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,8 @@ class Result:
     where a number does not exist). `tables` maps each name of `COLUMNS` to its columns; all columns of a
     table are equally long. `scenario_given` is the scenario's text, `scenario_resolved` maps every dotted key
     to its value and source. `provenance` says where each family of numbers comes from, `not_modelled` what
-    the run leaves out, `notes` what else the reader should know about this scenario. `wall_s` is the time the
+    the run leaves out, `notes` what else the reader should know about this scenario,
+    `published` what a paper prints for some of the metrics. `wall_s` is the time the
     simulation itself took; it is shown to people and never stored, so that equal runs leave equal bytes.
     """
 
@@ -47,6 +48,7 @@ class Result:
     pools: list[dict[str, Any]]
     tables: Mapping[str, Mapping[str, Sequence[Any]]]
     notes: Sequence[str] = ()
+    published: Mapping[str, Any] = field(default_factory=dict)
     wall_s: float | None = None
 
     @property
@@ -60,6 +62,7 @@ class Result:
             "provenance": self.provenance,
             "not_modelled": self.not_modelled,
             "notes": list(self.notes),
+            **({"published": dict(self.published)} if self.published else {}),
             "metrics": self.metrics,
             "pools": self.pools,
         }
@@ -129,6 +132,7 @@ class Result:
             provenance=summary["provenance"],
             not_modelled=summary["not_modelled"],
             notes=summary.get("notes", ()),
+            published=summary.get("published", {}),
             metrics=summary["metrics"],
             pools=summary["pools"],
             tables={name: _read_parquet(folder / f"{name}.parquet") for name in COLUMNS},

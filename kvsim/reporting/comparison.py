@@ -1,6 +1,6 @@
 """The table of a comparison as plain rows, and its JSON form."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -111,7 +111,9 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
         row("requests", "/s", 2, _at("requests_per_s")),
         replace(row("goodput", "/s", 2, _at("goodput_per_s")), absent=tuple(_no_goodput(m) for m in every)),
     ]
+    published = tuple(_published_rows(results))
     return [
+        *([Group("Simulated / published", published)] if published else []),
         Group("KV memory, mean / peak", tuple(memory)),
         Group("Requests, mean / max", tuple(requests)),
         Group("Pressure", tuple(pressure)),
@@ -121,16 +123,49 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
     ]
 
 
+def _published_rows(results: Sequence[Result]) -> list[Row]:
+    """A row for every metric that a paper prints for any of the results: simulated / published."""
+    paths = dict.fromkeys(path for result in results for path in _leaves(result.published))
+    rows = []
+    for path in paths:
+        share = path[0].endswith("_share")
+        scale = 100.0 if share else 1.0
+        values = tuple(
+            (_scaled(_look_up(result.metrics, path), scale), _scaled(_look_up(result.published, path), scale))
+            for result in results
+        )
+        rows.append(Row(" ".join(path).replace("_", " "), "%" if share else "", 2 if not share else 1, values))
+    return rows
+
+
+def _leaves(numbers: Mapping[str, Any], above: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    found: list[tuple[str, ...]] = []
+    for name, value in numbers.items():
+        found += _leaves(value, (*above, name)) if isinstance(value, Mapping) else [(*above, name)]
+    return found
+
+
+def _look_up(numbers: Mapping[str, Any], path: tuple[str, ...]) -> Number:
+    value: Any = numbers
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value if isinstance(value, int | float) else None
+
+
+def _scaled(number: Number, scale: float) -> Number:
+    return None if number is None else number * scale
+
+
 def comparison_summary(scenario: str, results: Sequence[Result]) -> dict[str, Any]:
     """The object that `kvsim compare --json` prints and the comparison's `summary.json` holds."""
     if not results:
         raise ValueError("results must hold at least one result")
-    kept = ("name", "provenance", "not_modelled", "notes", "metrics", "pools")
+    kept = ("name", "provenance", "not_modelled", "notes", "published", "metrics", "pools")
     return {
         "schema": SCHEMA,
         "scenario": scenario,
         "version": results[0].version,
-        "variants": [{key: result.summary[key] for key in kept} for result in results],
+        "variants": [{key: result.summary[key] for key in kept if key in result.summary} for result in results],
     }
 
 

@@ -72,6 +72,7 @@ def run(
         provenance=simulation.provenance,
         not_modelled=simulation.not_modelled,
         notes=simulation.notes + _rows_dropped(simulation),
+        published=settings.published or {},
         metrics=metrics(outcome),
         pools=pools(outcome),
         tables=Tables(outcome),

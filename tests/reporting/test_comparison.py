@@ -131,3 +131,22 @@ def test_no_results_make_no_comparison():
         comparison_table([])
     with pytest.raises(ValueError, match="results"):
         comparison_summary("azure", [])
+
+
+def test_what_a_paper_prints_stands_beside_what_was_simulated():
+    one, other = fake_result(), fake_result()
+    one.metrics["mean_running"] = 6.5
+    one.metrics["mean_share"]["used"] = 0.25
+    one.published = {"mean_running": 7.0, "mean_share": {"used": 0.204}}
+    published = comparison_table([one, other])[0]
+    assert published.heading == "Simulated / published"
+    assert [row.label for row in published.rows] == ["mean running", "mean share used"]
+    assert [row.text(0) for row in published.rows] == ["6.50 / 7.00", "25.0 / 20.4"]
+    assert published.rows[0].text(1).endswith("/ -")
+    summary = comparison_summary("paper", [one, other])
+    assert summary["variants"][0]["published"] == one.published
+    assert "published" not in summary["variants"][1]
+
+
+def test_without_published_figures_there_is_no_such_group():
+    assert all("published" not in group.heading for group in comparison_table([fake_result()]))

@@ -50,6 +50,8 @@ class Settings(Part):
     """The latency goals."""
     window: WindowSettings = Field(default_factory=WindowSettings)
     """The part of the run that is measured."""
+    published: dict[str, float | dict[str, float]] | None = None
+    """What a paper prints for these metrics, by dotted name, shown beside the simulated ones: shares as fractions."""
     horizon: Timespan | None = None
     """When the run is stopped whatever is left; absent: when every request has ended."""
 
