@@ -161,11 +161,10 @@ def _pool(settings: Settings, rules: Profile, footprint: Footprint, row: PageRow
     if pool.tokens is not None:
         return Pool(pool.tokens, f"given in the scenario: {pool.tokens:,} tokens")
     assert pool.memory is not None
+    given = f"given in the scenario: {size_text(pool.memory)} of KV per rank"
     if row is not None and pool.memory >= row.bytes:
         rows = pool.memory // row.bytes
-        return Pool(
-            rows * row.tokens, f"given in the scenario: {size_text(pool.memory)} of KV per rank, {rows:,} {row}"
-        )
+        return Pool(rows * row.tokens, f"{given}, {rows:,} {row}")
     slots = pool.memory // footprint.kv_bytes_per_token
     if slots < 1:
         raise ValueError(
@@ -174,7 +173,7 @@ def _pool(settings: Settings, rules: Profile, footprint: Footprint, row: PageRow
         )
     return Pool(
         slots,
-        f"given in the scenario: {size_text(pool.memory)} of KV per rank at {footprint.kv_bytes_per_token:,} bytes a token",
+        f"{given} at {footprint.kv_bytes_per_token:,} bytes a token",
     )
 
 
