@@ -18,7 +18,7 @@ from kvsim.engine.progress import ProgressWatch
 from kvsim.engine.recording import Recording
 from kvsim.errors import CheckError, RunError
 from kvsim.metrics.memory import Batch, Ramp
-from kvsim.metrics.requests import Journey, allowed_output
+from kvsim.metrics.requests import Journey, entering
 from kvsim.request import Request, Sequence
 from kvsim.scheduling.interface import Scheduler
 from kvsim.step import Short, StepPlan
@@ -75,20 +75,9 @@ class Replica:
     def submit(self, request: Request) -> None:
         """A request arrives now."""
         now, recording, allocator = self.clock.now_ps, self.recording, self.allocator
-        allowed, limit = allowed_output(request, self.max_model_len)
-        sequence = Sequence(
-            request.id,
-            request.prompt_tokens,
-            request.max_tokens,
-            request.arrival_ps,
-            request.priority,
-            request.tenant,
-        )
-        journey = Journey(request, sequence, allowed, limit)
+        journey = entering(request, self.max_model_len)
         self.end_ps = now
-        declared = allocator.declare(request.prompt_tokens, allowed), self.scheduler.declare(sequence)
-        sequence.declared = max(declared)
-        need = allocator.capacity(max(request.prompt_tokens, sequence.declared))
+        need = first_need(self.scheduler, journey)
         if request.prompt_tokens >= self.max_model_len or need > allocator.most_slots:
             use = self._flight.use(now) if self._flight else allocator.usage()
             recording.rejected(now, journey, Short("never", need, use.free, use.largest_hole))
@@ -96,7 +85,7 @@ class Replica:
             return
         recording.arrived(now, journey)
         self.live[request.id] = journey
-        self.scheduler.submit(sequence)
+        self.scheduler.submit(journey.sequence)
         if request.patience_ps is not None:
             At(self.clock, request.patience_ps, ARRIVAL, lambda _: self.cancel(journey))
         if self._next is None:
@@ -156,7 +145,6 @@ class Replica:
 
     def _begin(self) -> None:
         now = self.clock.now_ps
-        self._flight = None
         if self._horizon_ps is None or now < self._horizon_ps:
             self._flight = (self._leap(now) if self._leaps else None) or self._step(now)
         if self._flight is None:
@@ -313,3 +301,11 @@ class Replica:
         self._progress.ended()
         if self._on_end is not None:
             self._on_end()
+
+
+def first_need(scheduler: Scheduler, journey: Journey) -> int:
+    """Slots that a request asks for when it is first admitted; what it declares is noted in its sequence."""
+    sequence, allocator = journey.sequence, scheduler.allocator
+    declared = allocator.declare(sequence.prompt_tokens, journey.allowed)
+    sequence.declared = max(declared, scheduler.declare(sequence))
+    return allocator.capacity(sequence.reach)

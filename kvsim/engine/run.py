@@ -10,10 +10,9 @@ from simpy import Event
 from kvsim.engine.check import Auditor
 from kvsim.engine.clock import ARRIVAL, HORIZON, At, Clock
 from kvsim.engine.recording import Recording
-from kvsim.engine.replica import Replica
+from kvsim.engine.replica import Replica, first_need
 from kvsim.errors import InputError, PastClockError, RunError
-from kvsim.memory.interface import Allocator
-from kvsim.metrics.requests import allowed_output
+from kvsim.metrics.requests import entering
 from kvsim.request import Request
 from kvsim.scheduling.interface import Scheduler
 from kvsim.timing.interface import StepTiming
@@ -60,7 +59,7 @@ def simulate(
         where = " within the 64-bit clock" if first else ""
         raise InputError(f"the workload has no requests{where}; a run needs at least one")
     allocator = scheduler.allocator
-    reference_need = median_low(_need(allocator, request, max_model_len) for request in known)
+    reference_need = median_low(first_need(scheduler, entering(request, max_model_len)) for request in known)
     recording = Recording(allocator.pool_slots, window=window, warmup_ps=warmup_ps, check=check)
     clock = Clock()
     replica = Replica(
@@ -88,12 +87,6 @@ def simulate(
         )
     recording.memory.finish(replica.end_ps)
     return RunLog(recording, replica.end_ps, recording.requests.last_arrival_ps)
-
-
-def _need(allocator: Allocator, request: Request, max_model_len: int) -> int:
-    """Slots that `request` asks for when it is admitted."""
-    allowed, _ = allowed_output(request, max_model_len)
-    return allocator.capacity(max(request.prompt_tokens, allocator.declare(request.prompt_tokens, allowed)))
 
 
 def _coming(requests: Iterable[Request], stops: bool) -> Iterator[Request | None]:

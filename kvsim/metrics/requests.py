@@ -48,6 +48,21 @@ class Journey:
         return self.request.prompt_tokens + self.allowed - 1
 
 
+def entering(request: Request, max_model_len: int) -> Journey:
+    """A request on its way in: the truth about its end, and the sequence that policies will see."""
+    allowed, limit = allowed_output(request, max_model_len)
+    sequence = Sequence(
+        request.id,
+        request.prompt_tokens,
+        request.max_tokens,
+        request.arrival_ps,
+        request.priority,
+        request.tenant,
+        tokens=request.prompt_tokens,
+    )
+    return Journey(request, sequence, allowed, limit)
+
+
 def allowed_output(request: Request, max_model_len: int) -> tuple[int, str]:
     """Output tokens that `request` will emit if nothing stops it, and the finish reason that this means."""
     room = max(0, max_model_len - request.prompt_tokens)

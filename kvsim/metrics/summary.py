@@ -14,10 +14,10 @@ from kvsim.metrics.histogram import DurationHistogram
 from kvsim.metrics.memory import SERIES, MemoryRecorder
 from kvsim.metrics.requests import Ended, RequestLog
 from kvsim.metrics.window import Totals
+from kvsim.request import PS_PER_S
 from kvsim.step import CAUSES, CLASSES, ENDS
 
 PERCENTILES = (50, 90, 95, 99)
-_PS = 10**12
 _SHORT_SPAN = 10
 """Where arrivals span less than a tenth of the run, the window goes on to the last finish."""
 
@@ -144,14 +144,14 @@ def metrics(run: Run) -> dict[str, Any]:
         "tpot_s": spread(tpot_ps(r) for r in done),
         "itl_s": gap_spread(run.gaps) if length_ps else None,
         "e2e_s": spread(r.end_ps - r.arrival_ps for r in done),
-        "output_tokens_per_s": _ratio(totals.tokens * _PS, length_ps),
-        "requests_per_s": _ratio(len(out) * _PS, length_ps),
-        "goodput_per_s": _ratio(sum(map(run.slo.met, out)) * _PS, length_ps) if run.slo.any else None,
-        "simulated_s": run.end_ps / _PS,
+        "output_tokens_per_s": _ratio(totals.tokens * PS_PER_S, length_ps),
+        "requests_per_s": _ratio(len(out) * PS_PER_S, length_ps),
+        "goodput_per_s": _ratio(sum(map(run.slo.met, out)) * PS_PER_S, length_ps) if run.slo.any else None,
+        "simulated_s": run.end_ps / PS_PER_S,
         "steps": run.memory.steps,
         "clipped_outputs": log.clipped,
-        "window_s": [opened_ps / _PS, closes_ps / _PS],
-        "measured_s": length_ps / _PS,
+        "window_s": [opened_ps / PS_PER_S, closes_ps / PS_PER_S],
+        "measured_s": length_ps / PS_PER_S,
     }
 
 
@@ -208,9 +208,9 @@ def spread(values_ps: Iterable[float | None]) -> dict[str, float] | None:
     if not values:
         return None
     return {
-        "mean": sum(values) / len(values) / _PS,
-        **{f"p{p}": _percentile(values, p) / _PS for p in PERCENTILES},
-        "max": values[-1] / _PS,
+        "mean": sum(values) / len(values) / PS_PER_S,
+        **{f"p{p}": _percentile(values, p) / PS_PER_S for p in PERCENTILES},
+        "max": values[-1] / PS_PER_S,
     }
 
 
@@ -220,9 +220,9 @@ def gap_spread(gaps: DurationHistogram) -> dict[str, float] | None:
         return None
     quantile: Callable[[float], float | None] = gaps.quantile_ps
     return {
-        "mean": gaps.sum_ps / gaps.count / _PS,
-        **{f"p{p}": (quantile(p / 100) or 0.0) / _PS for p in PERCENTILES},
-        "max": gaps.max_ps / _PS,
+        "mean": gaps.sum_ps / gaps.count / PS_PER_S,
+        **{f"p{p}": (quantile(p / 100) or 0.0) / PS_PER_S for p in PERCENTILES},
+        "max": gaps.max_ps / PS_PER_S,
     }
 
 

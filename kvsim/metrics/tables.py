@@ -5,11 +5,11 @@ from typing import Any
 
 from kvsim.metrics.memory import SERIES
 from kvsim.metrics.summary import Run, prefill_ps, queue_ps, tpot_ps, ttft_ps
+from kvsim.request import PS_PER_S
 from kvsim.step import CLASSES
 
 Table = dict[str, list[Any]]
 
-_PS = 1e12
 _WIDTH = len(SERIES)
 
 
@@ -46,7 +46,7 @@ def _requests(run: Run) -> Table:
     records = sorted(run.requests.ended)
     return {
         "id": [r.id for r in records],
-        "arrival_s": [r.arrival_ps / _PS for r in records],
+        "arrival_s": [r.arrival_ps / PS_PER_S for r in records],
         "prompt_tokens": [r.prompt_tokens for r in records],
         "output_tokens": [r.output_tokens for r in records],
         "max_tokens": [r.max_tokens for r in records],
@@ -54,7 +54,7 @@ def _requests(run: Run) -> Table:
         "tenant": [r.tenant for r in records],
         "first_scheduled_s": [_seconds(r.first_scheduled_ps) for r in records],
         "first_token_s": [_seconds(r.first_token_ps) for r in records],
-        "end_s": [r.end_ps / _PS for r in records],
+        "end_s": [r.end_ps / PS_PER_S for r in records],
         "end": [r.end for r in records],
         "finish_reason": [r.finish_reason for r in records],
         "generated_tokens": [r.generated_tokens for r in records],
@@ -65,12 +65,12 @@ def _requests(run: Run) -> Table:
         "prefill_s": [_seconds(prefill_ps(r)) for r in records],
         "ttft_s": [_seconds(ttft_ps(r)) for r in records],
         "tpot_s": [_seconds(tpot_ps(r)) for r in records],
-        "e2e_s": [(r.end_ps - r.arrival_ps) / _PS for r in records],
+        "e2e_s": [(r.end_ps - r.arrival_ps) / PS_PER_S for r in records],
     }
 
 
 def _seconds(time_ps: float | None) -> float | None:
-    return None if time_ps is None else time_ps / _PS
+    return None if time_ps is None else time_ps / PS_PER_S
 
 
 def _columns(run: Run) -> dict[str, list[int]]:
@@ -82,8 +82,8 @@ def _steps(run: Run) -> Table:
     rows = _columns(run)
     counts, decodes = rows["steps"], rows["decode_tokens"]
     return {
-        "start_s": [start / _PS for start in rows["start_ps"]],
-        "duration_s": [duration / _PS for duration in rows["duration_ps"]],
+        "start_s": [start / PS_PER_S for start in rows["start_ps"]],
+        "duration_s": [duration / PS_PER_S for duration in rows["duration_ps"]],
         "steps": counts,
         # A step that the horizon cut counts for none and computed nothing.
         "prefill_tokens": [p if k else 0 for p, k in zip(rows["prefill_tokens"], counts, strict=True)],
@@ -94,7 +94,7 @@ def _steps(run: Run) -> Table:
         ],
         "running": rows["running"],
         "waiting": rows["waiting"],
-        "request_s": [stay / _PS for stay in rows["stay_ps"]],
+        "request_s": [stay / PS_PER_S for stay in rows["stay_ps"]],
     }
 
 
@@ -106,7 +106,7 @@ def _memory(run: Run) -> Table:
     empty = dict.fromkeys(names, 0) | {"free": run.memory.pool_slots}
 
     def add(time_ps: int, levels: Mapping[str, int]) -> None:
-        table["time_s"].append(time_ps / _PS)
+        table["time_s"].append(time_ps / PS_PER_S)
         for name in names:
             table[name].append(levels[name])
 
@@ -123,7 +123,7 @@ def _memory(run: Run) -> Table:
 def _events(run: Run) -> Table:
     events = run.requests.events
     return {
-        "time_s": [event.time_ps / _PS for event in events],
+        "time_s": [event.time_ps / PS_PER_S for event in events],
         "request": [event.request for event in events],
         "cause": [event.cause for event in events],
         "outcome": [event.outcome for event in events],
@@ -136,7 +136,7 @@ def _events(run: Run) -> Table:
 def _preemptions(run: Run) -> Table:
     losses = run.requests.losses
     return {
-        "time_s": [loss.time_ps / _PS for loss in losses],
+        "time_s": [loss.time_ps / PS_PER_S for loss in losses],
         "request": [loss.request for loss in losses],
         "lost_tokens": [loss.tokens for loss in losses],
     }

@@ -71,7 +71,7 @@ def run(
         scenario_resolved=resolved,
         provenance=simulation.provenance,
         not_modelled=simulation.not_modelled,
-        notes=simulation.notes + _rows_dropped(simulation),
+        notes=simulation.notes + _rows_dropped(scenario, simulation),
         published=settings.published or {},
         metrics=metrics(outcome),
         pools=pools(outcome),
@@ -87,9 +87,9 @@ def _as_given(scenario: Scenario) -> str:
     return "\n".join([own[1], *comments])
 
 
-def _rows_dropped(simulation: Simulation) -> list[str]:
+def _rows_dropped(scenario: Scenario, simulation: Simulation) -> list[str]:
     """A note that says how many rows of a trace were left out, and why."""
-    if not isinstance(simulation.traffic, TraceTraffic):
+    if not isinstance(simulation.traffic, TraceTraffic) or scenario.settings.workload.on_bad_row != "drop":
         return []
     report = simulation.traffic.survey()
     if not report.dropped:

@@ -15,9 +15,8 @@ from importlib.resources import files
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import Gpu
 from kvsim.catalog.weights import EMBEDDING_BITS, weight_bytes
+from kvsim.request import PS_PER_S
 from kvsim.step import Chunk
-
-_PS = 1e12
 
 LEAST_SHARE = 1e-6
 """The least efficiency; below it one step of a large model would outlast the 64-bit clock."""
@@ -112,9 +111,9 @@ class RooflineTiming:
         pair_flops = pairs / self._ranks
         self._kv_bytes = kv_bytes
         self._pair_flops = pair_flops
-        self._slope_ps = round(_PS * max(kv_bytes / self._kv_rate, pair_flops / self._prefill_rate))
-        self._copy_ps = round(_PS * 2 * kv_bytes / (bandwidth * p.copy_bandwidth_efficiency))
-        self._map_ps = round(_PS * p.page_map_s)
+        self._slope_ps = round(PS_PER_S * max(kv_bytes / self._kv_rate, pair_flops / self._prefill_rate))
+        self._copy_ps = round(PS_PER_S * 2 * kv_bytes / (bandwidth * p.copy_bandwidth_efficiency))
+        self._map_ps = round(PS_PER_S * p.page_map_s)
         self._bases: dict[int, tuple[int, int]] = {}
         self._linear: dict[tuple[int, int], int] = {}
 
@@ -135,7 +134,7 @@ class RooflineTiming:
             tokens += chunk.tokens
             pairs = chunk.tokens * chunk.written + chunk.tokens * (chunk.tokens + 1) / 2
             read = (chunk.written + chunk.tokens) * self._kv_bytes
-            attention_ps += round(_PS * max(pairs * self._pair_flops / self._prefill_rate, read / self._kv_rate))
+            attention_ps += round(PS_PER_S * max(pairs * self._pair_flops / self._prefill_rate, read / self._kv_rate))
         return (
             self._linear_ps(tokens, decodes + len(chunks))
             + self._slope_ps * context
@@ -148,7 +147,7 @@ class RooflineTiming:
         """Everything that does not depend on the context: weights, fixed costs, collectives."""
         known = self._linear.get((tokens, sequences))
         if known is None:
-            known = self._linear[tokens, sequences] = round(_PS * self._linear_s(tokens, sequences))
+            known = self._linear[tokens, sequences] = round(PS_PER_S * self._linear_s(tokens, sequences))
         return known
 
     def _linear_s(self, tokens: int, sequences: int) -> float:

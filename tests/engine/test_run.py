@@ -1,13 +1,16 @@
-"""Arrivals that the 64-bit clock cannot hold: wrong only for a run that would go on until they come."""
+"""How a run begins: what its first requests need, and arrivals that the 64-bit clock cannot hold."""
 
 import json
 
 import pytest
 
 from kvsim.cli.main import main
+from kvsim.engine.replica import first_need
 from kvsim.engine.run import simulate
 from kvsim.errors import InputError, PastClockError, RunError
+from kvsim.memory.contiguous import ContiguousAllocator
 from kvsim.memory.paged import PagedAllocator
+from kvsim.metrics.requests import entering
 from kvsim.request import Request
 from kvsim.scheduling.continuous import ContinuousScheduler
 from kvsim.timing.interface import LinearTiming
@@ -85,3 +88,10 @@ def test_ten_arrivals_a_day_may_be_many_where_the_run_lasts_a_day(tmp_path, caps
     assert json.loads(capsys.readouterr().out)["metrics"]["finished"] == 8
     assert main(["run", str(scenario), "--json", "--set", "horizon=null"]) == 2
     assert "past the end of the 64-bit clock" in capsys.readouterr().err
+
+
+def test_the_first_need_of_a_request_is_what_its_client_declared_where_nothing_is_ever_preempted():
+    journey = entering(Request(0, 0, 10, 5, max_tokens=30), 64)
+    for preemption, need in (("recompute", 16), ("never", 40)):
+        scheduler = ContinuousScheduler(ContiguousAllocator(128, chunk=8), preemption=preemption, max_model_len=64)
+        assert first_need(scheduler, journey) == need

@@ -1,22 +1,16 @@
 """`contiguous`, told by hand: one region a request, which grows in place where it can and moves where it cannot."""
 
+from functools import partial
+
 import pytest
 
 from kvsim.errors import CheckError
 from kvsim.memory.contiguous import ContiguousAllocator
 from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, Grant, PoolUse, Short
+from tests.memory import stories
 
-
-def decoding(allocator: ContiguousAllocator, *prompts: int) -> list[Sequence]:
-    """Requests 0, 1, ... whose prompts have been computed in one step: they decode from the next step on."""
-    batch = [Sequence(number, prompt, None, tokens=prompt, admission=number) for number, prompt in enumerate(prompts)]
-    assert allocator.acquire([Ask(one, one.tokens, admit=True) for one in batch]) == Grant()
-    allocator.settle([Chunk(one, one.tokens, 0) for one in batch])
-    for one in batch:
-        one.tokens += 1
-        allocator.begin_decode(one)
-    return batch
+decoding = partial(stories.decoding, admit=True, granted=Grant())
 
 
 def test_a_region_takes_the_whole_prompt_at_admission_whatever_the_first_chunk():

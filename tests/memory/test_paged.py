@@ -4,30 +4,8 @@ import pytest
 
 from kvsim.errors import CheckError
 from kvsim.memory.paged import PagedAllocator
-from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, Grant, PoolUse, Short
-
-
-def sequence(number: int, prompt: int) -> Sequence:
-    return Sequence(number, prompt, None, tokens=prompt, admission=number)
-
-
-def decoding(allocator: PagedAllocator, *prompts: int) -> list[Sequence]:
-    """Requests 0, 1, ... whose prompts have been computed in one step: they decode from the next step on."""
-    batch = [sequence(number, prompt) for number, prompt in enumerate(prompts)]
-    assert isinstance(allocator.acquire([Ask(one, one.tokens) for one in batch]), Grant)
-    allocator.settle([Chunk(one, one.tokens, 0) for one in batch])
-    for one in batch:
-        one.tokens += 1
-        allocator.begin_decode(one)
-    return batch
-
-
-def decode(allocator: PagedAllocator) -> Grant | Short:
-    got = allocator.acquire([], decodes=True)
-    if isinstance(got, Grant):
-        allocator.settle([])
-    return got
+from tests.memory.stories import decode, decoding, sequence
 
 
 @pytest.mark.parametrize(("tokens", "blocks"), [(1, 1), (15, 1), (16, 1), (17, 2), (32, 2), (33, 3), (160, 10)])

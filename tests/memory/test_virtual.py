@@ -7,33 +7,11 @@ from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.models import model
 from kvsim.errors import CheckError
 from kvsim.memory.virtual import VirtualAllocator
-from kvsim.request import Sequence
-from kvsim.step import Ask, Chunk, Grant, PoolUse, Short
+from kvsim.step import Ask, Grant, PoolUse, Short
+from tests.memory.stories import decode, decoding, sequence
 
 ROW = {"page_tokens": 1024, "row_pages": 64}
 """2 MiB pages under Llama-3-8B: 32 layers, K and V."""
-
-
-def sequence(number: int, prompt: int) -> Sequence:
-    return Sequence(number, prompt, None, tokens=prompt, admission=number)
-
-
-def decoding(allocator: VirtualAllocator, *prompts: int) -> list[Sequence]:
-    """Requests 0, 1, ... whose prompts have been computed in one step."""
-    batch = [sequence(number, prompt) for number, prompt in enumerate(prompts)]
-    assert isinstance(allocator.acquire([Ask(one, one.tokens) for one in batch]), Grant)
-    allocator.settle([Chunk(one, one.tokens, 0) for one in batch])
-    for one in batch:
-        one.tokens += 1
-        allocator.begin_decode(one)
-    return batch
-
-
-def decode(allocator: VirtualAllocator) -> Grant | Short:
-    got = allocator.acquire([], decodes=True)
-    if isinstance(got, Grant):
-        allocator.settle([])
-    return got
 
 
 @pytest.mark.parametrize(("prompt", "rows"), [(1, 1), (1023, 1), (1024, 1), (1025, 2), (5000, 5)])

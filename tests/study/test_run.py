@@ -237,3 +237,16 @@ def test_a_warm_up_that_outlasts_the_run_measures_nothing(horizon, until):
     assert found["output_tokens_per_s"] is None
     assert set(found["mean_share"].values()) == {None}
     assert found["arrived"] == 60
+
+
+def test_a_run_that_stops_at_its_horizon_does_not_read_what_lies_beyond(tmp_path):
+    """Row 1,201 is bad, and the run has no need of it: it reads a thousand requests ahead, not the whole trace."""
+    rows = [f"2023-11-16 00:{n // 60:02d}:{n % 60:02d}.0000000,50,5" for n in range(1200)]
+    trace = tmp_path / "long.csv"
+    trace.write_text("\n".join(["TIMESTAMP,ContextTokens,GeneratedTokens", *rows, "nonsense"]), "utf-8")
+    result = run(Scenario.from_dict({
+        "model": "llama-3.1-8b", "gpu": "RTX 4090", "pool": {"tokens": 4096}, "horizon": "10s",
+        "workload": {"trace": str(trace)},
+    }))  # fmt: skip
+    assert result.metrics["arrived"] == 11
+    assert not [note for note in result.notes if "rows" in note]
