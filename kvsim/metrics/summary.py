@@ -40,7 +40,7 @@ class Slo:
         assert record.first_token_ps is not None
         e2e_ps = record.end_ps - record.arrival_ps
         ttft_ps = record.first_token_ps - record.arrival_ps
-        gaps = record.generated_tokens - 1
+        gaps = record.gaps
         return (
             (self.ttft_ps is None or ttft_ps <= self.ttft_ps)
             and (self.e2e_ps is None or e2e_ps <= self.e2e_ps)
@@ -196,10 +196,10 @@ def ttft_ps(record: Ended) -> int | None:
 
 
 def tpot_ps(record: Ended) -> float | None:
-    """(E2E - TTFT) / (output - 1) of a finished request of two tokens or more."""
-    if record.end != "finished" or record.generated_tokens < 2 or record.first_token_ps is None:
+    """(E2E - TTFT) / (output - 1) of a finished request of two tokens or more; with samples, of the longest."""
+    if record.end != "finished" or not record.gaps or record.first_token_ps is None:
         return None
-    return (record.end_ps - record.first_token_ps) / (record.generated_tokens - 1)
+    return (record.end_ps - record.first_token_ps) / record.gaps
 
 
 def spread(values_ps: Iterable[float | None]) -> dict[str, float] | None:

@@ -1,6 +1,6 @@
 """The measured window: what is added up between the end of the warm-up and the last arrival."""
 
-from kvsim.step import CLASSES
+from kvsim.step import CLASSES, PoolUse
 
 N_CLASSES = len(CLASSES)
 
@@ -8,7 +8,21 @@ N_CLASSES = len(CLASSES)
 class Totals:
     """Exact sums over a stretch of time: Python integers, slots x picoseconds and requests x picoseconds."""
 
-    __slots__ = ("max_running", "peaks", "running_ps", "slots_ps", "stay_ps", "time_ps", "tokens")
+    __slots__ = (
+        "duplicate_ps",
+        "free_waiting_ps",
+        "max_running",
+        "peaks",
+        "rounding_ps",
+        "running_ps",
+        "scattered_ps",
+        "shared_ps",
+        "slots_ps",
+        "stay_ps",
+        "time_ps",
+        "tokens",
+        "unusable_ps",
+    )
 
     def __init__(self) -> None:
         self.time_ps = 0
@@ -16,6 +30,18 @@ class Totals:
         """Integral of each class, in the order of `step.CLASSES`."""
         self.peaks = [0] * N_CLASSES
         self.running_ps = 0
+        self.shared_ps = 0
+        """Integral of the slots that sharing saves."""
+        self.duplicate_ps = 0
+        """Integral of the slots that sharing would have saved."""
+        self.rounding_ps = 0
+        """Integral of what is taken beyond what was asked; part of `external`, and not free."""
+        self.scattered_ps = 0
+        """Integral of the free slots outside the largest hole."""
+        self.unusable_ps = 0
+        """While requests wait: integral of the free slots that lie in holes too small for the head of the queue."""
+        self.free_waiting_ps = 0
+        """While requests wait: integral of all free slots that lie in holes."""
         self.stay_ps = 0
         """Integral of the requests in the system."""
         self.max_running = 0
@@ -30,12 +56,20 @@ class Totals:
         if running > self.max_running:
             self.max_running = running
 
+    def in_holes(self, time_ps: int, use: PoolUse, external: int, waiting: bool) -> None:
+        """Some time in which the free slots lay in holes, `external` of all slots lost to their shape."""
+        self.rounding_ps += use.rounding * time_ps
+        self.scattered_ps += (use.free - use.largest_hole) * time_ps
+        if waiting:
+            self.unusable_ps += (external - use.rounding) * time_ps
+            self.free_waiting_ps += use.free * time_ps
+
     def copy(self) -> "Totals":
         """A frozen state of the sums."""
         twin = Totals()
-        twin.time_ps, twin.running_ps, twin.stay_ps = self.time_ps, self.running_ps, self.stay_ps
+        for name in self.__slots__:
+            setattr(twin, name, getattr(self, name))
         twin.slots_ps, twin.peaks = self.slots_ps.copy(), self.peaks.copy()
-        twin.max_running, twin.tokens = self.max_running, self.tokens
         return twin
 
 

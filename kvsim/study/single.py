@@ -54,7 +54,7 @@ def run(
     outcome = Run(
         requests=recording.requests,
         memory=recording.memory,
-        gaps=recording.gaps,
+        gaps=recording.gaps.histogram,
         end_ps=log.end_ps,
         last_arrival_ps=log.last_arrival_ps,
         copied_bytes=recording.copied_slots * simulation.bytes_per_slot,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvsim.metrics.histogram import DurationHistogram
-from kvsim.metrics.memory import Batch, MemoryRecorder
+from kvsim.metrics.memory import Batch, Beside, MemoryRecorder
 from kvsim.metrics.requests import Ended, Journey, Loss, RequestLog
 from kvsim.metrics.result import to_json
 from kvsim.metrics.summary import Run, Slo, gap_spread, measured, metrics, pools, shares, spread
@@ -53,7 +53,7 @@ def run_of(case: dict[str, Any], *, window: str, warmup_ps: int = 0) -> Run:
     return Run(
         requests=recording.requests,
         memory=recording.memory,
-        gaps=recording.gaps,
+        gaps=recording.gaps.histogram,
         end_ps=log.end_ps,
         last_arrival_ps=log.last_arrival_ps,
         copied_bytes=0,
@@ -108,7 +108,7 @@ def made_run(
         memory.close(int(closes_s * S))
     for start_s, duration_s, waiting in steps:
         use = PoolUse(40, 10, 0, 0, 0, 50, 50)
-        memory.step(int(start_s * S), int(duration_s * S), 0, use, 0, Batch(0, 2, 42, 2, waiting, 2))
+        memory.step(int(start_s * S), int(duration_s * S), 0, use, Beside(0), Batch(0, 2, 0, 42, 2, waiting, 2))
     memory.finish(int(end_s * S))
     return Run(
         requests=log,

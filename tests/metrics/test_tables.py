@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from kvsim.metrics.histogram import DurationHistogram
-from kvsim.metrics.memory import Batch, MemoryRecorder, Ramp
+from kvsim.metrics.memory import Batch, Beside, MemoryRecorder, Ramp
 from kvsim.metrics.requests import RequestLog
 from kvsim.metrics.result import COLUMNS
 from kvsim.metrics.summary import Run, Slo
@@ -50,9 +50,9 @@ def small() -> Tables:
     """A step at 5 s of 10 s, a leap at 20 s over steps of 10, 12 and 14 s, and a step that the horizon cuts."""
     memory = MemoryRecorder(POOL, Occupancy())
     use = PoolUse(10, 6, 0, 0, 0, 84, 84)
-    memory.step(5 * S, 10 * S, 0, use, 0, Batch(30, 1, 12, 2, 3, 2))
-    memory.leap(20 * S, Ramp(10 * S, 2 * S), 3, 1, Regions(), 4, Batch(0, 2, 22, 2, 1, 2))
-    memory.stop(56 * S, 60 * S, 4, use, 0, Batch(8, 2, 50, 3, 0, 3))
+    memory.step(5 * S, 10 * S, 0, use, Beside(0), Batch(30, 1, 0, 12, 2, 3, 2))
+    memory.leap(20 * S, Ramp(10 * S, 2 * S), 3, 1, Regions(), Beside(4), Batch(0, 2, 0, 22, 2, 1, 2))
+    memory.stop(56 * S, 60 * S, 4, use, Beside(0), Batch(8, 2, 0, 50, 3, 0, 3))
     memory.finish(60 * S)
     return tables(RequestLog(), memory, 60 * S)
 
