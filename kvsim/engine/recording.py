@@ -96,9 +96,9 @@ class Recording:
         self.gathered_slots += plan.gathered_slots
         self.swapped_slots += plan.swapped_slots
 
-    def beside(self, external: int, allocator: Allocator) -> Beside:
+    def beside(self, external: int, allocator: Allocator, host: int) -> Beside:
         """What is to be known of the pool beside the allocator's own count."""
-        return Beside(external, allocator.shared_slots, self.duplicates.slots)
+        return Beside(external, allocator.shared_slots, self.duplicates.slots, host)
 
     def stepped(
         self,

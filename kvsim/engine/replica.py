@@ -234,11 +234,13 @@ class Replica:
             head = self.scheduler.head
             need = self._reference_need if head is None else self.allocator.capacity(head.reach)
             external = self.allocator.external(need)
-        return self.recording.beside(external, self.allocator)
+        host = self.scheduler.host
+        return self.recording.beside(external, self.allocator, host.used if host else 0)
 
     def _batch(self, prefill: int, decodes: int, padding: int, context: int, tokens: int) -> Batch:
         scheduler = self.scheduler
-        return Batch(prefill, decodes, padding, context, scheduler.running_count, scheduler.waiting_count, tokens)
+        running, waiting = scheduler.running_count, scheduler.waiting_count
+        return Batch(prefill, decodes, padding, context, running, waiting, tokens, scheduler.running_requests)
 
     # Plans.
 

@@ -11,8 +11,11 @@ class Totals:
     __slots__ = (
         "duplicate_ps",
         "free_waiting_ps",
+        "host_peak",
+        "host_ps",
         "max_running",
         "peaks",
+        "requests_ps",
         "rounding_ps",
         "running_ps",
         "scattered_ps",
@@ -30,10 +33,16 @@ class Totals:
         """Integral of each class, in the order of `step.CLASSES`."""
         self.peaks = [0] * N_CLASSES
         self.running_ps = 0
+        """Integral of the sequences that run."""
+        self.requests_ps = 0
+        """Integral of the requests of which at least one sequence runs."""
         self.shared_ps = 0
         """Integral of the slots that sharing saves."""
         self.duplicate_ps = 0
         """Integral of the slots that sharing would have saved."""
+        self.host_ps = 0
+        """Integral of the slots taken in host memory."""
+        self.host_peak = 0
         self.rounding_ps = 0
         """Integral of what is taken beyond what was asked; part of `external`, and not free."""
         self.scattered_ps = 0
@@ -48,13 +57,24 @@ class Totals:
         self.tokens = 0
         """Output tokens emitted."""
 
-    def tally(self, time_ps: int, running: int, tokens: int) -> None:
-        """Some time with so many requests running and so many tokens emitted."""
+    def tally(self, time_ps: int, running: int, requests: int, tokens: int) -> None:
+        """Some time with so many sequences, of so many requests, running and so many tokens emitted."""
         self.time_ps += time_ps
+        self.requests_ps += requests * time_ps
         self.running_ps += running * time_ps
         self.tokens += tokens
         if running > self.max_running:
             self.max_running = running
+
+    def beside(self, time_ps: int, shared: int, duplicate: int, host: int) -> None:
+        """Some time in which so many slots were saved by sharing, kept twice, and taken in host memory."""
+        if shared:
+            self.shared_ps += shared * time_ps
+        if duplicate:
+            self.duplicate_ps += duplicate * time_ps
+        if host:
+            self.host_ps += host * time_ps
+            self.host_peak = max(self.host_peak, host)
 
     def in_holes(self, time_ps: int, use: PoolUse, external: int, waiting: bool) -> None:
         """Some time in which the free slots lay in holes, `external` of all slots lost to their shape."""

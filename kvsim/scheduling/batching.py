@@ -128,9 +128,7 @@ class BatchScheduler(Growing, ABC):
                 del self.prefilling[sequence.id]
                 for child in sequence.samples:
                     plan.forked.append(Forked(sequence, child, allocator.fork(sequence, child)))
-                    child.admission = self._admissions
-                    self._admissions += 1
-                    self.running[child.id] = child
+                    self._start(child)
                 for member in (sequence, *sequence.samples):
                     allocator.begin_decode(member)
                     self._joined(member)

@@ -7,6 +7,7 @@ allocator's acquire and release itself.
 from collections.abc import Collection
 from typing import Protocol
 
+from kvsim.memory.host import HostPool
 from kvsim.memory.interface import Allocator
 from kvsim.request import Sequence
 from kvsim.step import Rows, Short, StepPlan
@@ -16,6 +17,8 @@ class Scheduler(Protocol):
     """Decides each step; every verb but `stable_steps`, `rows` and `impossible` mutates."""
 
     allocator: Allocator
+    host: HostPool | None
+    """Host memory for what is preempted, if there is any."""
     forks: bool
     """Samples of one prompt wait in `Sequence.samples` and fork off when it is computed; otherwise each comes alone."""
 
@@ -79,6 +82,11 @@ class Scheduler(Protocol):
     @property
     def running_count(self) -> int:
         """Sequences running."""
+        ...
+
+    @property
+    def running_requests(self) -> int:
+        """Requests of which at least one sequence runs."""
         ...
 
     @property

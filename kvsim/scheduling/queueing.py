@@ -81,6 +81,8 @@ class Queueing:
         """Slots that the running requests may come to own; kept where nothing is ever preempted."""
         self._seats = 0
         """Running sequences, and samples that will fork off them."""
+        self._partners: dict[int, int] = {}
+        """Running sequences of each request that has several samples."""
         self._queue: deque[Sequence] = deque()
         self._swapped: deque[Sequence] = deque()
         """Preempted sequences whose KV waits in host memory."""
@@ -94,6 +96,10 @@ class Queueing:
     @property
     def running_count(self) -> int:
         return len(self.running)
+
+    @property
+    def running_requests(self) -> int:
+        return len(self.running) - sum(self._partners.values()) + len(self._partners)
 
     @property
     def head(self) -> Sequence | None:
@@ -148,18 +154,27 @@ class Queueing:
 
     def _enter(self, sequence: Sequence) -> None:
         """It runs from now on."""
-        sequence.admission = self._admissions
-        self._admissions += 1
-        self.running[sequence.id] = sequence
+        self._start(sequence)
         self._seats += sequence.seats
         if self.preemption == "never":
             self._committed += self._commitment(sequence)
+
+    def _start(self, sequence: Sequence) -> None:
+        sequence.admission = self._admissions
+        self._admissions += 1
+        self.running[sequence.id] = sequence
+        if sequence.request is not None:
+            self._partners[sequence.request] = self._partners.get(sequence.request, 0) + 1
 
     def _drop(self, sequence: Sequence) -> None:
         if self.preemption == "never":
             self._committed -= self._commitment(sequence)
         self._seats -= sequence.seats
         del self.running[sequence.id]
+        if sequence.request is not None:
+            self._partners[sequence.request] -= 1
+            if not self._partners[sequence.request]:
+                del self._partners[sequence.request]
         self.prefilling.pop(sequence.id, None)
         self.allocator.release(sequence)
         if self._compact:

@@ -13,7 +13,9 @@ from tests.laws.cases import run_case
 
 POOL = 100
 USE = PoolUse(used=40, unwritten=25, dead=0, moving=0, cached=0, free=35, largest_hole=35)
-BATCH = Batch(prefill_tokens=0, decode_tokens=2, padding_tokens=0, context_tokens=42, running=2, waiting=0, tokens=2)
+BATCH = Batch(
+    prefill_tokens=0, decode_tokens=2, padding_tokens=0, context_tokens=42, running=2, waiting=0, tokens=2, requests=2
+)
 
 
 class Regions:

@@ -20,6 +20,7 @@ SERIES = (
     "rounding",
     "shared",
     "duplicate",
+    "host",
     *CLASSES,
 )
 """Columns of the record of steps: a row per step or leap, levels as they are during its first step.
@@ -58,6 +59,8 @@ class Beside(NamedTuple):
     """Saved by sharing: what they hold belongs to more than one sequence and is kept once."""
     duplicate: int = 0
     """Hold what another live sequence also holds: sharing would have saved them."""
+    host: int = 0
+    """Taken in host memory."""
 
 
 class Batch(NamedTuple):
@@ -71,7 +74,9 @@ class Batch(NamedTuple):
     waiting: int
     tokens: int
     """Output tokens that one step emits."""
+    requests: int
+    """Requests of which at least one sequence runs: as many as run, unless some ask for several samples."""
 
 
-NOBODY = Batch(0, 0, 0, 0, 0, 0, 0)
+NOBODY = Batch(0, 0, 0, 0, 0, 0, 0, 0)
 """The batch of idle time."""

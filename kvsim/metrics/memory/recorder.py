@@ -31,7 +31,7 @@ class MemoryRecorder:
         has_holes: bool = False,
     ) -> None:
         self.pool_slots = pool_slots
-        self._has_holes = has_holes
+        self.has_holes = has_holes
         self.never_written = NeverWritten()
         self.series = array("q")
         self.totals = Totals()
@@ -202,12 +202,10 @@ class MemoryRecorder:
                 slots_ps[index] += level * time_ps
                 if level > peaks[index]:
                     peaks[index] = level
-        if self._has_holes:
+        if self.has_holes:
             totals.in_holes(time_ps, use, beside.external, batch.waiting > 0)
-        if beside.shared or beside.duplicate:
-            totals.shared_ps += beside.shared * time_ps
-            totals.duplicate_ps += beside.duplicate * time_ps
-        totals.tally(time_ps, batch.running, tokens)
+        totals.beside(time_ps, beside.shared, beside.duplicate, beside.host)
+        totals.tally(time_ps, batch.running, batch.requests, tokens)
 
     def _stretch(
         self,
@@ -258,12 +256,10 @@ class MemoryRecorder:
             for index, internal in enumerate(internals):
                 top = owned.unwritten_peak(bounds[index], bounds[index + 1]) - internal
                 peaks[_RESERVED] = max(peaks[_RESERVED], top)
-        if self._has_holes:
+        if self.has_holes:
             totals.in_holes(time_ps, first, beside.external, batch.waiting > 0)
-        if beside.shared or beside.duplicate:
-            totals.shared_ps += beside.shared * time_ps
-            totals.duplicate_ps += beside.duplicate * time_ps
-        totals.tally(time_ps, batch.running, batch.tokens * (high - low))
+        totals.beside(time_ps, beside.shared, beside.duplicate, beside.host)
+        totals.tally(time_ps, batch.running, batch.requests, batch.tokens * (high - low))
 
     def _close_row(
         self, start_ps: int, duration_ps: int, steps: int, batch: Batch, levels: tuple[int, ...], use: PoolUse,
