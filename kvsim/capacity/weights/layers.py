@@ -18,7 +18,7 @@ class Split:
 
 
 def layer_weights(model: Model, layer: int, split: Split, pad: tuple[int, int] | None = None) -> dict[str, int]:
-    """Weights of one layer on a rank: `attention`, `mlp`, `experts` (routed), and `whole` (router: no scheme touches it).
+    """Weights of one layer on a rank: `attention`, `mlp`, `experts` (routed), `whole` (router, never quantised).
 
     Where the model's fields do not describe all weights, each layer has an even share of the published total. `pad`
     gives multiples for a rank's expert width and for the hidden size. Norms and biases, under 0.1 %, are left out.
