@@ -67,13 +67,23 @@ class Deployment:
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1:
             raise InputError(f"gpu_memory_utilization is {self.share:g}; it must be a share above 0, at most 1")
-        dtype_bits(self.cache_dtype, "kv_cache_dtype")
-        for name in (
-            "tensor_parallel", "pipeline_parallel", "data_parallel", "decode_context_parallel", "longest", "sequences",
-            "step_tokens", "block",
-        ):  # fmt: skip
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        try:
+            dtype_bits(self.dtype, "dtype")
+            dtype_bits(self.cache_dtype, "kv_cache_dtype")
+        except ValueError as error:
+            raise InputError(str(error)) from None
+        for name, value in {
+            "tensor_parallel": self.tensor_parallel,
+            "pipeline_parallel": self.pipeline_parallel,
+            "data_parallel": self.data_parallel,
+            "decode_context_parallel": self.decode_context_parallel,
+            "max_model_len": self.longest,
+            "max_num_seqs": self.sequences,
+            "max_num_batched_tokens": self.step_tokens,
+            "block_size": self.block,
+        }.items():
+            if value < 1:
+                raise InputError(f"{name} is {value}; it must be at least 1")
         self._check_ranks()
         if self.pipeline_parallel > self.model.layers:
             raise InputError(

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import ceil
 
 from kvsim.capacity.deployment import Deployment
 from kvsim.capacity.plan import Plan
 from kvsim.capacity.planner import plan
+from kvsim.capacity.span import GIB
 from kvsim.errors import KvsimError
 
 UTILIZATIONS = (0.92, 0.95, 0.97)
@@ -54,6 +56,11 @@ def _changes(made: Plan) -> Iterator[tuple[str, Deployment]]:
                 changed = _ranks(asked, ranks)
                 if changed is not None:
                     yield f"--tensor-parallel-size {ranks}", changed
+        if asked.engine.engine == "vllm":
+            offload = _offload_bytes(made)
+            if asked.given.weights is None and 0 < offload < made.stage.weights.best:
+                gib = ceil(offload / GIB)
+                yield f"--cpu-offload-gb {gib}", replace(asked, offload_bytes=asked.offload_bytes + gib * GIB)
         if asked.sequences > 256 and asked.given.activation is None:
             yield "--max-num-seqs 256", replace(asked, max_num_seqs=256)
         if asked.scheme is None and asked.given.weights is None:
@@ -61,6 +68,12 @@ def _changes(made: Plan) -> Iterator[tuple[str, Deployment]]:
 
             for name in ("fp8", "awq"):
                 yield f"--quantization {name}", replace(asked, scheme=scheme(name))
+
+
+def _offload_bytes(made: Plan) -> float:
+    """Weights that would have to leave the card for one request of max_model_len to fit."""
+    asked, stage = made.deployment, made.stage
+    return stage.layout.request_blocks(asked.longest, asked.step_tokens) * stage.layout.block_bytes - stage.kv.best
 
 
 def _ranks(asked: Deployment, ranks: int) -> Deployment | None:

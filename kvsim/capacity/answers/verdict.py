@@ -13,16 +13,21 @@ CLASSES = {
     "free_memory_below_share": "other processes use so much that the engine's share is not free ('Free memory on "
     "device is less than desired GPU memory utilization')",
     "context_exceeds_memory": "weights and KV of the given context exceed the card (llama.cpp: 'failed to allocate')",
+    "layers_on_host": "llama.cpp keeps some layers on the host (-ngl)",
     "oom_after_kv": "the plan holds, but CUDA graphs and warm-up outside it may run out of memory",
     "within_error": "fits by the best estimate, but not at the pessimistic end of the interval",
 }
-"""Classes of reasons; the last two are `at_risk`, the others `refused`."""
+"""Classes of reasons: the last two are `at_risk`, `layers_on_host` is `offload`, the others are `refused`."""
 
 
 def verdict(deployment: Deployment, stage: StageMemory, blocks: Span) -> Verdict:
     """`fits`, `at_risk`, `offload` (weights were moved to the host to fit) or `refused`."""
     refusal = _refusal(deployment, stage, blocks.best)
     if refusal is not None:
+        layers = _layers_that_fit(deployment, stage)
+        if layers:
+            on_gpu = f"{layers} of {deployment.model.layers} layers fit on the GPU (-ngl {layers})"
+            return Verdict("offload", "layers_on_host", f"{on_gpu}; {refusal[1]}")
         return Verdict("refused", *refusal)
     risk = _graphs_risk(deployment, stage)
     if risk is not None:
@@ -60,6 +65,17 @@ def _refusal(deployment: Deployment, stage: StageMemory, blocks: float) -> tuple
         f"one request of {longest:,} tokens needs {needed:,} blocks ({format_size(size)}), the pool has "
         f"{int(blocks):,} ({format_size(blocks * stage.layout.block_bytes)})"
     )
+
+
+def _layers_that_fit(deployment: Deployment, stage: StageMemory) -> int:
+    """Layers, each with its weights and the KV of the whole context, that the card holds; 0 where the engine cannot run
+    the others on the host."""
+    if deployment.engine.engine != "llama.cpp":
+        return 0
+    room = stage.kv.best + stage.weights.best
+    kv = stage.layout.request_blocks(deployment.longest, deployment.step_tokens) * stage.layout.block_bytes
+    a_layer = (stage.weights.best + kv) / deployment.model.layers
+    return max(0, min(deployment.model.layers - 1, int(room / a_layer)))
 
 
 def _graphs_risk(deployment: Deployment, stage: StageMemory) -> str | None:

@@ -41,8 +41,7 @@ def non_torch(deployment: Deployment, *, without: str = "") -> Span:
         if start["model"] != without and (start["tp"] > 1) == (deployment.tensor_parallel > 1)
     ]
     card = deployment.gpu.name if deployment.gpu is not None else ""
-    era = _nearest(starts, deployment)
-    same = [start for start in era if card and start["gpu"] == card] or era
+    same = _nearest(starts, card, deployment)
     values = sorted(start["non_torch_gib"] for start in same)
     best = median(values)
     spread = max(0.1, 0.15 * best, values[-1] - best, best - values[0])
@@ -102,10 +101,12 @@ def _logits(deployment: Deployment) -> float:
     return float(deployment.model.vocab * (sequences * size + rows * 4))
 
 
-def _nearest(starts: Sequence[dict[str, Any]], deployment: Deployment) -> list[dict[str, Any]]:
-    """The logged starts of the closest releases with the same core; vLLM's V0 differs by card more than by release."""
+def _nearest(starts: Sequence[dict[str, Any]], card: str, deployment: Deployment) -> list[dict[str, Any]]:
+    """The logged starts with the same core (vLLM's V0 or V1), on the same card where there are any, of the closest
+    release."""
     own = deployment.engine.number if deployment.engine.engine == "vllm" else numbers(_REFERENCE)
     same = [start for start in starts if _is_v0(start) == (own < V1_SINCE)] or list(starts)
+    same = [start for start in same if start["gpu"] == card] or same
 
     def apart(start: dict[str, Any]) -> int:
         return abs(_minor(numbers(start["release"])) - _minor(own))

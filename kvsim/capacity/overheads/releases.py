@@ -27,7 +27,7 @@ class Release:
     @property
     def name(self) -> str:
         """As a user writes it, such as `vllm@0.19`."""
-        return f"{self.engine}@{self.text}"
+        return f"{self.engine}@{self.text}" if self.text else self.engine
 
     def limit(self, key: str, gpu: Gpu | None, total_bytes: float) -> int | None:
         """Default of `max_num_seqs` or `max_num_batched_tokens` on a card; None where the release has none."""
@@ -54,7 +54,8 @@ def engine_release(engine: str, version: str = "") -> Release:
         raise unknown("engine", engine, data["engines"], f"known are {', '.join(data['engines'])}")
     eras = data["engines"][name]
     if not version:
-        return Release(name, numbers(eras[-1]["from"]), eras[-1]["from"], eras[-1])
+        newest = data["newest"].get(name, eras[-1]["from"])
+        return Release(name, numbers(newest), data["newest"].get(name, ""), eras[-1])
     number = _number(name, version)
     if number is None:
         raise InputError(f"engine {engine}@{version}: {version!r} is no version; write for example {name}@0.19")
