@@ -101,7 +101,7 @@ class Deployment:
                 f"these do: {', '.join(str(n) for n in range(1, model.heads + 1) if not model.heads % n)}"
             )
         padded = -(-model.vocab // VOCAB_PADDING) * VOCAB_PADDING
-        if padded % ranks:
+        if padded % ranks and not self.engine.rules.get("whole_tables"):
             raise InputError(
                 f"tensor_parallel: {ranks} does not divide the vocabulary of {model.name}, {model.vocab:,} padded to "
                 f"{padded:,}"

@@ -71,6 +71,7 @@ def _weights(deployment: Deployment) -> list[Stage]:
         ranks=deployment.tensor_parallel,
         attention_ranks=deployment.attention_ranks,
         stages=stages,
+        whole_tables=deployment.engine.rules.get("whole_tables", False),
     )
     extra = extra_weight_bytes(deployment)
     return [Stage(one.first_layer, one.layers, one.weight_bytes + extra) for one in found]

@@ -1,5 +1,6 @@
 """How each engine gets from its share of the card to blocks of KV: one file a policy, chosen by the release."""
 
+from kvsim.capacity.engines.distserve import DistServe
 from kvsim.capacity.engines.interface import EnginePolicy
 from kvsim.capacity.engines.llamacpp import LlamaCpp
 from kvsim.capacity.engines.sglang import SGLang
@@ -10,7 +11,8 @@ from kvsim.capacity.engines.vllm_graphs import VllmGraphs
 from kvsim.capacity.overheads.releases import Release
 
 _POLICIES: dict[str, EnginePolicy] = {
-    policy.name: policy for policy in (Vllm(), VllmFirst(), VllmGraphs(), SGLang(), TensorRtLlm(), LlamaCpp())
+    policy.name: policy
+    for policy in (Vllm(), VllmFirst(), VllmGraphs(), SGLang(), TensorRtLlm(), DistServe(), LlamaCpp())
 }
 
 

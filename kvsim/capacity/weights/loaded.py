@@ -37,11 +37,13 @@ def loaded_weights(
     ranks: int = 1,
     attention_ranks: int | None = None,
     stages: int = 1,
+    whole_tables: bool = False,
 ) -> list[Stage]:
     """The weights of each stage on one rank.
 
     The embedding sits on the first stage and the head on the last (a tied table on both, where they are apart), split
-    over the ranks by vocabulary; rotary tables are held whole by every rank. Raises InputError for a model whose
+    over the ranks by vocabulary; rotary tables are held whole by every rank. `whole_tables`: an engine that keeps the
+    input tables whole on every rank of every stage, and the head in them. Raises InputError for a model whose
     weights are not known.
     """
     split = Split(ranks, attention_ranks or ranks)
@@ -55,10 +57,13 @@ def loaded_weights(
         for layer in range(first, first + layers):
             total_bits += _layer_bits(model, layer, split, bits, scheme)
         tables = 0
-        if number == 0:
+        if whole_tables:
+            tables = (model.vocab + model.learned_positions) * model.hidden * ranks
+        elif number == 0:
             tables += table + model.learned_positions * model.hidden * split.ranks
+        if number == 0:
             total_bits += _other_elements(model, ranks) * max(bits, EMBEDDING_BITS)
-        if number == stages - 1 and not (model.tied_embeddings and stages == 1):
+        if number == stages - 1 and not whole_tables and not (model.tied_embeddings and stages == 1):
             tables += table
         total_bits += tables * table_bits / ranks
         found.append(Stage(first, layers, int(-(-total_bits // 8))))
