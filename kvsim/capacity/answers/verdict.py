@@ -7,10 +7,10 @@ from kvsim.capacity.span import GIB, Span
 from kvsim.units import format_size
 
 CLASSES = {
-    "no_memory_for_blocks": "weights and overheads leave nothing for KV ('No available memory for the cache blocks')",
-    "max_model_len_exceeds_kv": "one request of max_model_len needs more KV than there is ('To serve at least one "
+    "no_kv_memory": "weights and overheads leave nothing for KV ('No available memory for the cache blocks')",
+    "max_model_len_above_pool": "one request of max_model_len needs more KV than there is ('To serve at least one "
     "request with the model's max seq len'; older: 'max seq len is larger than the maximum number of tokens')",
-    "free_memory_below_share": "other processes use so much that the engine's share is not free ('Free memory on "
+    "gpu_memory_taken": "other processes use so much that the engine's share is not free ('Free memory on "
     "device is less than desired GPU memory utilization')",
     "context_exceeds_memory": "weights and KV of the given context exceed the card (llama.cpp: 'failed to allocate')",
     "layers_on_host": "llama.cpp keeps some layers on the host (-ngl)",
@@ -46,12 +46,12 @@ def _refusal(deployment: Deployment, stage: StageMemory, blocks: float) -> tuple
     engine, longest = deployment.engine.engine, deployment.longest
     if engine == "vllm" and deployment.used_bytes > deployment.total.best * (1 - deployment.share):
         free = deployment.total.best - deployment.used_bytes
-        return "free_memory_below_share", (
+        return "gpu_memory_taken", (
             f"{format_size(free)} of {format_size(deployment.total.best)} are free, less than the share of "
             f"{deployment.share:g} that the engine asks for"
         )
     if blocks < 1:
-        return "no_memory_for_blocks", (
+        return "no_kv_memory", (
             f"weights {format_size(stage.weights.best)} and overheads leave {format_size(stage.kv.best)} for KV on "
             f"{stage.name}"
         )
@@ -60,7 +60,7 @@ def _refusal(deployment: Deployment, stage: StageMemory, blocks: float) -> tuple
     if needed <= blocks:
         return None
     size = needed * stage.layout.block_bytes
-    name = "context_exceeds_memory" if engine == "llama.cpp" else "max_model_len_exceeds_kv"
+    name = "context_exceeds_memory" if engine == "llama.cpp" else "max_model_len_above_pool"
     return name, (
         f"one request of {longest:,} tokens needs {needed:,} blocks ({format_size(size)}), the pool has "
         f"{int(blocks):,} ({format_size(blocks * stage.layout.block_bytes)})"

@@ -51,7 +51,7 @@ def default_record(row: Row) -> Record:
 def _plan(row: Row, asked: Deployment, without: str = "") -> Plan:
     """The plan; where a start that ran does not say its max_model_len, it cannot have been more than the pool holds."""
     made = plan(asked, without=without)
-    if asked.max_model_len is None and row.refused is None and made.verdict.reason_class == "max_model_len_exceeds_kv":
+    if asked.max_model_len is None and row.refused is None and made.verdict.reason_class == "max_model_len_above_pool":
         longest = made.layout.longest(int(made.blocks.best), asked.step_tokens, asked.longest)
         return plan(replace(asked, max_model_len=max(1, longest)), without=without)
     return made
@@ -166,6 +166,6 @@ def _needed(row: Row, record: Record) -> Record:
     refused = needed > kv.best / GIB
     said = {
         "verdict": "refused" if refused else "fits",
-        "reason_class": "max_model_len_exceeds_kv" if refused else None,
+        "reason_class": "max_model_len_above_pool" if refused else None,
     }
     return record | {"predicted": said, "why": "given KV memory and the need of one request"}

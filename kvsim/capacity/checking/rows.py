@@ -72,8 +72,8 @@ class Row:
         if not outcome.startswith("refused"):
             return None
         if "free memory" in outcome:
-            return "free_memory_below_share"
-        return "no_memory_for_blocks" if "no available memory" in outcome else "max_model_len_exceeds_kv"
+            return "gpu_memory_taken"
+        return "no_kv_memory" if "no available memory" in outcome else "max_model_len_above_pool"
 
 
 def read_rows(path: str | os.PathLike[str]) -> list[Row]:
