@@ -16,8 +16,16 @@ from typing import Any, Literal
 
 from kvsim.capacity.logs.printed import Printed, count, memory, rounded
 
-SIZE = r"-?[\d,]*\.?\d+ ?(?:[KMG]i?[Bb]|bytes)"
+COUNT = r"\d{1,20}(?:,\d{3}){0,6}"
+"""A whole number, with or without separators."""
+
+NUMBER = rf"{COUNT}(?:\.\d{{1,30}})?"
+"""A number with or without decimals."""
+
+SIZE = rf"-?{NUMBER} ?(?:[KMG]i?[Bb]|bytes)"
 """Memory with its unit."""
+
+_SCALAR = re.compile(r"None|True|False|-?(?:0|[1-9]\d{0,30})|-?\d{1,30}\.\d{0,30}|'[^'\\]*'|\"[^\"\\]*\"")
 
 _LONGEST_SHOWN = 300
 """Characters of a line that are kept with a number: arguments are echoed in lines of many thousands."""
@@ -92,7 +100,7 @@ class Notes:
             if name == "echo":
                 for argument, value in arguments_of(text):
                     if argument in echoed:
-                        self._set(echoed[argument], value)
+                        self._set(echoed[argument], value_of(value))
             elif name in ("version", "model", "gpu"):
                 if getattr(self, name) is None:
                     setattr(self, name, text)
@@ -125,10 +133,10 @@ class Notes:
             numbers[name] = known.plus(number)
 
 
-def arguments_of(text: str) -> Iterator[tuple[str, Any]]:
+def arguments_of(text: str) -> Iterator[tuple[str, str]]:
     """The outermost `name=value` or `'name': value` pairs of arguments printed by Python, in order.
 
-    What stands in brackets belongs to the value: a draft model's `model=` is not the model's.
+    What stands in brackets belongs to the value, as text: a draft model's `model=` is not the model's.
     """
     depth, quote, start = 0, "", 0
     text = text.strip().removeprefix("{")
@@ -144,16 +152,15 @@ def arguments_of(text: str) -> Iterator[tuple[str, Any]]:
         elif char == "," and depth <= 0:
             pair = re.match(r"\s*['\"]?(\w+)['\"]?\s*[=:]\s*(.*)", text[start:at], re.DOTALL)
             if pair is not None:
-                yield pair[1], value_of(pair[2].rstrip(" )}"))
+                yield pair[1], pair[2].rstrip(" )}")
             start = at + 1
 
 
 def value_of(text: str) -> Any:
     """The Python value that `text` prints, or the text itself: `8192`, `'auto'`, `None`, `torch.bfloat16`."""
-    try:
+    if _SCALAR.fullmatch(text):
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text.removeprefix("torch.").strip("'\"")
+    return text.removeprefix("torch.").strip("'\"")
 
 
 @cache

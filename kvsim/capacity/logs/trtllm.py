@@ -4,7 +4,7 @@ The PyTorch backend sizes a small pool to measure the peak before it sizes the r
 """
 
 from kvsim.capacity.logs.printed import Printed
-from kvsim.capacity.logs.rules import SIZE, rule
+from kvsim.capacity.logs.rules import COUNT, NUMBER, SIZE, rule
 
 EXAMPLE = "[MemUsageChange] Allocated 26.91 GiB for max tokens in paged KV cache (220480)."
 
@@ -12,10 +12,10 @@ RULES = (
     rule("LLM version:", r"TensorRT[- ]LLM version: (?P<version>\d[\w.+-]*)"),
     rule("[TensorRT-LLM]", r"\[TensorRT-LLM\]\[INFO\] Engine version (?P<version>\d[\w.+-]*)"),
     rule("LLM Args:", r"\[TRT-LLM\].* LLM Args: (?P<echo>.*)"),
-    rule("[TensorRT-LLM]", r"MPI size: (?P<set_world_size>\d+)"),
-    rule("TRTGptModel", r"TRTGptModel maxBatchSize: (?P<set_max_num_seqs>\d+)"),
-    rule("TRTGptModel", r"TRTGptModel maxSequenceLen: (?P<set_max_model_len>\d+)"),
-    rule("TRTGptModel", r"TRTGptModel maxNumTokens: (?P<set_max_num_batched_tokens>\d+)"),
+    rule("[TensorRT-LLM]", rf"MPI size: (?P<set_world_size>{COUNT})"),
+    rule("TRTGptModel", rf"TRTGptModel maxBatchSize: (?P<set_max_num_seqs>{COUNT})"),
+    rule("TRTGptModel", rf"TRTGptModel maxSequenceLen: (?P<set_max_model_len>{COUNT})"),
+    rule("TRTGptModel", rf"TRTGptModel maxNumTokens: (?P<set_max_num_batched_tokens>{COUNT})"),
     rule("Loaded engine size:", rf"Loaded engine size: (?P<weights_gib>{SIZE})"),
     rule(
         "when calculating max tokens",
@@ -25,27 +25,27 @@ RULES = (
     rule("loading model weights", rf"weights \(inside torch\) in memory usage profiling: (?P<weights_gib>{SIZE})"),
     rule("dynamically allocated during", rf"\(inside torch\) in memory usage profiling: (?P<activation_gib>{SIZE})"),
     rule("Memory used outside torch", rf"in memory usage profiling: (?P<non_torch_gib>{SIZE})"),
-    rule("Peak memory during memory usage", r"fraction is set (?P<set_free_gpu_memory_fraction>[\d.]+)", keep="last"),
-    rule("Peak memory during memory usage", r"kv size (?:per token )?is (?P<kv_bytes_per_token>\d+)", keep="last"),
-    rule("Peak memory during memory usage", rf"device total memory (?P<total_gib>{SIZE})", keep="last"),
+    rule("Peak memory during", rf"fraction is set (?P<set_free_gpu_memory_fraction>{NUMBER})", keep="last"),
+    rule("Peak memory during", rf"kv size (?:per token )?is (?P<kv_bytes_per_token>{COUNT})", keep="last"),
+    rule("Peak memory during", rf"device total memory (?P<total_gib>{SIZE})", keep="last"),
     rule(
         "max_num_requests=",
-        r"max_seq_len=(?P<set_max_model_len>\d+), max_num_requests=\d+, "
-        r"max_num_tokens=(?P<set_max_num_batched_tokens>\d+)(?:, max_batch_size=(?P<set_max_num_seqs>\d+))?",
+        rf"max_seq_len=(?P<set_max_model_len>{COUNT}), max_num_requests=\d+, "
+        rf"max_num_tokens=(?P<set_max_num_batched_tokens>{COUNT})(?:, max_batch_size=(?P<set_max_num_seqs>{COUNT}))?",
         keep="last",
     ),
     # The pool.
-    rule("primary pool:", r"blocks in KV cache primary pool: (?P<kv_blocks>\d+)", keep="last"),
-    rule("primary blocks=", r"primary blocks=(?P<kv_blocks>\d+)", keep="last"),
-    rule("tokens per block=", r"tokens per block=(?P<set_block_size>\d+)", keep="last"),
-    rule("tokens per block:", r"Number of tokens per block: (?P<set_block_size>\d+)", keep="last"),
+    rule("primary pool:", rf"blocks in KV cache primary pool: (?P<kv_blocks>{COUNT})", keep="last"),
+    rule("primary blocks=", rf"primary blocks=(?P<kv_blocks>{COUNT})", keep="last"),
+    rule("tokens per block=", rf"tokens per block=(?P<set_block_size>{COUNT})", keep="last"),
+    rule("tokens per block:", rf"Number of tokens per block: (?P<set_block_size>{COUNT})", keep="last"),
     rule(
         "tokens in paged KV cache",
-        rf"Allocated (?P<kv_memory_gib>{SIZE}) for max tokens in paged KV cache \((?P<kv_tokens>\d+)\)",
+        rf"Allocated (?P<kv_memory_gib>{SIZE}) for max tokens in paged KV cache \((?P<kv_tokens>{COUNT})\)",
         keep="last",
     ),
     rule("for k/v cache", rf"Allocate (?P<kv_memory_gib>{SIZE}) for k/v cache", keep="last"),  # 0.5 to 0.8
-    rule("tokens in paged KV cache", r"Using (?P<kv_tokens>\d+) tokens in paged KV cache", keep="last"),
+    rule("tokens in paged KV cache", rf"Using (?P<kv_tokens>{COUNT}) tokens in paged KV cache", keep="last"),
     rule("Engine loaded and ready", r"Engine loaded and ready to serve", ready=True),
     rule("Executor instance created", r"Executor instance created by worker", ready=True),
     # Refusals.

@@ -4,7 +4,7 @@ The formats are those of logs in public issues; where no engine is named beside 
 """
 
 from kvsim.capacity.logs.printed import Printed
-from kvsim.capacity.logs.rules import SIZE, rule
+from kvsim.capacity.logs.rules import COUNT, NUMBER, SIZE, rule
 
 EXAMPLE = "GPU KV cache size: 41,408 tokens"
 
@@ -15,10 +15,10 @@ RULES = (
     rule("args: Namespace(", r"args: Namespace\((?P<echo>.*)"),
     rule("Initializing a", r"Initializing an? (?:V1 )?LLM engine \(v?(?P<version>[^)\s]+)\)"),
     rule("with config: ", r"Initializing an? (?:V1 )?LLM engine .*?with config: (?P<echo>.*)"),
-    rule("Using max model len", r"Using max model len (?P<set_max_model_len>[\d,]+)"),
-    rule("Chunked prefill is enabled", r"max_num_batched_tokens=(?P<set_max_num_batched_tokens>\d+)"),
+    rule("Using max model len", rf"Using max model len (?P<set_max_model_len>{COUNT})"),
+    rule("Chunked prefill is enabled", rf"max_num_batched_tokens=(?P<set_max_num_batched_tokens>{COUNT})"),
     # Hybrid models: the block is made as large as a state page needs.
-    rule("attention block size", r"Setting attention block size to (?P<set_block_size>\d+) tokens", keep="last"),
+    rule("attention block size", rf"Setting attention block size to (?P<set_block_size>{COUNT}) tokens", keep="last"),
     # Weights: "Loading model weights took 14.9595 GB" in early releases.
     rule("Loading model weights took", rf"Loading model weights took (?P<weights_gib>{SIZE})", keep="exact"),
     rule("Model loading took", rf"Model loading took (?P<weights_gib>{SIZE})", keep="exact"),
@@ -26,7 +26,7 @@ RULES = (
     rule(
         "x gpu_memory_utilization",
         rf"total_gpu_memory \((?P<total_gib>{SIZE})\) x gpu_memory_utilization"
-        rf" \((?P<set_gpu_memory_utilization>[\d.]+)\) = (?P<usable_gib>{SIZE})",
+        rf" \((?P<set_gpu_memory_utilization>{NUMBER})\) = (?P<usable_gib>{SIZE})",
     ),
     rule("model weights take", rf"model weights take (?P<weights_gib>{SIZE})", keep="exact"),
     rule("non_torch_memory takes", rf"non_torch_memory takes (?P<non_torch_gib>{SIZE})"),
@@ -37,7 +37,7 @@ RULES = (
         "Memory profiling results:",
         rf"total_gpu_memory=(?P<total_gib>{SIZE}) .*peak_torch_memory=(?P<peak_torch_gib>{SIZE}) .*"
         rf"non_torch_memory=(?P<non_torch_gib>{SIZE}) kv_cache_size=(?P<kv_memory_gib>{SIZE})"
-        r" gpu_memory_utilization=(?P<set_gpu_memory_utilization>[\d.]+)",
+        rf" gpu_memory_utilization=(?P<set_gpu_memory_utilization>{NUMBER})",
     ),
     # V1 at log level DEBUG.
     rule("torch peak memory increase", rf"torch peak memory increase: (?P<activation_gib>{SIZE})"),
@@ -45,10 +45,10 @@ RULES = (
     rule("weights memory:", rf"weights memory: (?P<weights_gib>{SIZE})", keep="exact"),
     rule("Requested memory:", rf"Requested memory: [\d.]+ \(util\), (?P<usable_gib>{SIZE})"),
     # V1 after the start, since 0.11.
-    rule("Free memory on device", r"Free memory on device[^(]*\((?P<free_gib>[\d.]+)/(?P<total_gib>[\d.]+) GiB\)"),
+    rule("Free memory on device", rf"Free memory on device[^(]*\((?P<free_gib>{NUMBER})/(?P<total_gib>{NUMBER}) GiB\)"),
     rule(
         "GPU memory utilization",
-        rf"GPU memory utilization (?:is )?\((?P<set_gpu_memory_utilization>[\d.]+), (?P<usable_gib>{SIZE})\)",
+        rf"GPU memory utilization (?:is )?\((?P<set_gpu_memory_utilization>{NUMBER}), (?P<usable_gib>{SIZE})\)",
     ),
     rule("for weight", rf"Actual usage is (?P<weights_gib>{SIZE}) for weight\b", keep="exact"),
     rule("for consumed memory", rf"Actual usage is (?P<consumed_gib>{SIZE}) for consumed memory"),
@@ -62,26 +62,26 @@ RULES = (
     rule("Graph capturing finished", rf"Graph capturing finished in .* took (?P<cuda_graph_gib>{SIZE})"),
     rule("CUDA graph memory:", rf"Estimated CUDA graph memory: (?P<cuda_graph_estimate_gib>{SIZE})"),
     # The pool: blocks ("# GPU blocks", later "# cuda blocks") of the V0 engine, tokens since.
-    rule(" blocks: ", r"# \w+ blocks: (?P<kv_blocks>\d+)(?:, # CPU blocks: (?P<cpu_blocks>\d+))?"),
+    rule(" blocks: ", rf"# \w+ blocks: (?P<kv_blocks>{COUNT})(?:, # CPU blocks: (?P<cpu_blocks>{COUNT}))?"),
     rule(
         "Overriding num_gpu_blocks=",  # "=0": a probe of the engine's own
-        r"num_gpu_blocks=[1-9]\d* with num_gpu_blocks_override=(?P<set_num_gpu_blocks_override>\d+)",
+        rf"num_gpu_blocks=[1-9]\d* with num_gpu_blocks_override=(?P<set_num_gpu_blocks_override>{COUNT})",
     ),
-    rule("KV cache size:", r"GPU KV cache size: (?P<kv_tokens>[\d,]+) tokens"),
+    rule("KV cache size:", rf"GPU KV cache size: (?P<kv_tokens>{COUNT}) tokens"),
     rule(
         "Maximum concurrency for",
-        r"Maximum concurrency for (?P<set_max_model_len>[\d,]+) tokens per request: (?P<max_concurrency>[\d.,]+)x",
+        rf"Maximum concurrency for (?P<set_max_model_len>{COUNT}) tokens per request: (?P<max_concurrency>{NUMBER})x",
     ),
     rule("init engine", r"init engine \(.*\) took", ready=True),
     # Refusals.
     rule("o serve at least one request", r"o serve at least one request", reason_class="max_model_len_above_pool"),
-    rule("max seq len", r"max seq len \((?P<set_max_model_len>\d+)\)"),
+    rule("max seq len", rf"max seq len \((?P<set_max_model_len>{COUNT})\)"),
     rule("KV cache is needed", rf"(?P<needed_kv_gib>{SIZE}) KV cache is needed"),
     rule("larger than the available KV", rf"larger than the available KV cache memory \((?P<kv_memory_gib>{SIZE})\)"),
-    rule("estimated maximum model length", r"estimated maximum model length is (?P<estimated_max_len>\d+)"),
+    rule("estimated maximum model length", rf"estimated maximum model length is (?P<estimated_max_len>{COUNT})"),
     rule(
         "larger than the maximum number of tokens",
-        r"larger than the maximum number of tokens that can be stored in KV cache \((?P<kv_tokens>\d+)\)",
+        rf"larger than the maximum number of tokens that can be stored in KV cache \((?P<kv_tokens>{COUNT})\)",
         reason_class="max_model_len_above_pool",
     ),
     rule("for the cache blocks", r"No available memory for the cache blocks", reason_class="no_kv_memory"),

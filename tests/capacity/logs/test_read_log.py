@@ -3,6 +3,8 @@
 import tracemalloc
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kvsim.capacity.logs import read_log
 from kvsim.errors import InputError
@@ -78,3 +80,20 @@ def test_line_numbers_are_those_of_an_editor_even_after_a_line_too_long_to_read(
     file = tmp_path / "vllm.log"
     file.write_text("x" * (3 << 20) + "\n" + LINE)
     assert read_log(file).numbers["kv_tokens"].line_number == 2
+
+
+PIECES = (
+    "GPU KV cache size: ", " tokens", "Available KV cache memory: ", " GiB", "Maximum concurrency for ", "x",
+    "non-default args: {", "'max_model_len': ", "server_args=ServerArgs(", "KV Cache is allocated.", " #tokens: ",
+    "[MemUsageChange] Allocated ", " for max tokens in paged KV cache (", ")", "Free memory on device (", "/", ",", ".",
+    "-", "1.2.3", "41,408", "8.60", "\n", "\r", "(Worker_TP0 pid=1) ", "\x1b[1m", "'", "((", "out of memory",
+)  # fmt: skip
+
+
+@given(st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=5)), max_size=30).map("".join))
+def test_whatever_the_lines_hold_they_are_read_or_refused(text):
+    try:
+        log = read_log(f"{LINE}{text}")
+    except InputError:
+        return
+    assert all(number.low <= number.value <= number.high for number in log.numbers.values())

@@ -11,7 +11,8 @@ from kvsim.capacity.logs import read_log
 TWO_RANKS = """\
 \x1b[1;36m(APIServer pid=1)\x1b[0;0m INFO 05-21 21:03:02 [api_server.py:840] vLLM API server version 0.19.0
 (APIServer pid=1) INFO 05-21 21:03:02 [utils.py:233] non-default args: \
-{'model_tag': 'meta-llama/Llama-3.1-8B-Instruct', 'speculative_config': {'model': 'draft', 'sizes': [1, 2]}, 'max_model_len': 8192, 'gpu_memory_utilization': 0.95}
+{'model_tag': 'meta-llama/Llama-3.1-8B-Instruct', 'speculative_config': {'model': 'draft', 'sizes': [1, 2]}, \
+'max_model_len': 8192, 'gpu_memory_utilization': 0.95}
 (EngineCore_0 pid=199) INFO 05-21 21:03:20 [core.py:109] Initializing a V1 LLM engine (v0.19.0) with config: \
 model='meta-llama/Llama-3.1-8B-Instruct', speculative_config=SpeculativeConfig(method='mtp', model='draft'), \
 dtype=torch.bfloat16, max_seq_len=8192, tensor_parallel_size=2, quantization=None, kv_cache_dtype=auto
