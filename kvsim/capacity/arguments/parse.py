@@ -119,9 +119,12 @@ class _Reader:
             return
         if given is None:
             raise InputError(f"engine arguments: {name} has no value; write it behind the flag, or leave the flag out")
+        if entry.key is None:  # nothing hangs on it, and older releases write some of these in other ways
+            self._add(name, given, entry)
+            return
         if path:
             self._add(name, given, entry)
-            self._set_inside(entry, path, given)
+            self._set_inside(entry.key, path, given)
             return
         try:
             value = READERS[entry.kind](given)
@@ -133,12 +136,10 @@ class _Reader:
         if entry.key is not None and value is not None:
             self.settings[entry.key] = value
 
-    def _set_inside(self, entry: Entry, path: list[str], given: str) -> None:
+    def _set_inside(self, setting: str, path: list[str], given: str) -> None:
         """`--flag.key value`: one key of a JSON value."""
-        if entry.key is None:
-            return
         inside: dict[str, Any] = self.settings
-        for key in (entry.key, *path[:-1]):
+        for key in (setting, *path[:-1]):
             key = key.replace("-", "_")
             if not isinstance(inside.get(key), dict):
                 inside[key] = {}

@@ -23,7 +23,7 @@ _COLOUR = re.compile(r"(?:\x1b|#033)\[[\d;?]*[A-Za-z]|\[\d{1,2}(?:;\d{1,2})*m")
 _PARALLEL = r"(?:DP|PP|TP|PCP|DCP|CP|EP)\d+"
 _RANK = re.compile(
     rf"\((?:VllmWorker|Worker|EngineCore)[_ ](?P<named>{_PARALLEL}(?:[_ ]{_PARALLEL})*)\b"
-    rf"|^\[[^\]]* (?P<bracketed>{_PARALLEL}(?: {_PARALLEL})*)\]"
+    rf"|(?:^|\r)\[[^\]]* (?P<bracketed>{_PARALLEL}(?: {_PARALLEL})*)\]"
     r"|\(VllmWorker rank=(?P<numbered>\d+)|\[gpu_id=(?P<gpu>\d+)\]|\[RANK (?P<mpi>\d+)\]"
     r"|\((?:VllmWorkerProcess|RayWorker\w*) pid=(?P<process>\d+)"
 )
@@ -36,20 +36,21 @@ def read_log(source: str | os.PathLike[str]) -> StartupLog:
     last. Raises InputError where the file cannot be read, or holds no line of any of the engines.
     """
     if isinstance(source, str) and "\n" in source:
-        return _read(source.splitlines(), "the log")
+        return _read(source.split("\n"), "the log")
     path = Path(source)
     try:
         with path.open("rb") as file:
             return _read(_lines(file), str(path))
-    except (OSError, ValueError) as error:  # ValueError: a null byte in the name
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{path}: cannot be read ({reason}); give the start-up log of an engine as a file") from None
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); give the start-up log of an engine as a file"
+        ) from None
 
 
 def _read(lines: Iterable[str], name: str) -> StartupLog:
     reader = _Reader()
     for number, text in enumerate(lines, start=1):
-        reader.take(_line(number, text))
+        reader.take(number, text)
         if reader.serves:
             break  # what follows is traffic
     if reader.engine is None:
@@ -69,25 +70,30 @@ class _Reader:
         self.notes = Notes()
         self.serves = False
 
-    def take(self, line: Line) -> None:
+    def take(self, number: int, text: str) -> None:
         for engine in ENGINES if self.engine is None else (self.engine,):
-            for rule, match in _matches(ENGINES[engine].RULES, line):
+            for rule, match, line in _matches(ENGINES[engine].RULES, number, text):
                 self.engine = engine
                 if rule.restarts and (self.notes.pool_is_sized or self.notes.reason is not None):
                     self.notes = Notes(gpu=self.notes.gpu)
                 self.notes.take(rule, match, line, argument_names(engine))
             if self.engine is not None:
                 break
-        for rule, match in _matches(ANY_ENGINE, line):
+        for rule, match, line in _matches(ANY_ENGINE, number, text):
             self.notes.take(rule, match, line, {})
             # Other services may share the log: the engine's own server comes up after its pool.
             self.serves |= rule.ready and self.notes.pool_is_sized
 
 
-def _matches(rules: Iterable[Rule], line: Line) -> Iterator[tuple[Rule, re.Match[str]]]:
-    for rule in rules:
-        if rule.hint in line.text and (match := rule.pattern.search(line.text)):
-            yield rule, match
+def _matches(rules: Iterable[Rule], number: int, text: str) -> Iterator[tuple[Rule, re.Match[str], Line]]:
+    """The rules that the line matches. Most lines of a log hold no hint, so that nothing more is done with them."""
+    hinted = [rule for rule in rules if rule.hint in text]
+    if hinted:
+        line = _line(number, text)
+        for rule in hinted:
+            match = rule.pattern.search(line.text)
+            if match is not None:
+                yield rule, match, line
 
 
 def _finished(engine: Engine, notes: Notes) -> StartupLog:

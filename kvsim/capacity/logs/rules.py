@@ -172,8 +172,8 @@ def argument_names(engine: str) -> dict[str, str]:
 
 
 ANY_ENGINE = (
-    rule("GPU ", r"\bGPU \d+: (?P<gpu>[A-Z][\w .-]*[\w])"),  # nvidia-smi -L, and what bug reports collect
-    rule("NVIDIA", r"^\|\s+\d+\s+(?P<gpu>NVIDIA [\w .-]*?\w)\s{2,}"),  # nvidia-smi's table
+    rule("GPU 0: ", r"\bGPU 0: (?P<gpu>[A-Z][\w .-]*\w)"),  # nvidia-smi -L, and what bug reports collect
+    rule("|   0  NVIDIA", r"^\|\s+0\s+(?P<gpu>NVIDIA [\w .-]*?\w)\s{2,}"),  # nvidia-smi's table
     rule(
         "out of memory",
         r"(?:CUDA|HIP) (?:error: )?out of memory|CUDA runtime error.*out of memory",

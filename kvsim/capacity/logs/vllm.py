@@ -17,8 +17,8 @@ RULES = (
     rule("with config: ", r"Initializing an? (?:V1 )?LLM engine .*?with config: (?P<echo>.*)"),
     rule("Using max model len", rf"Using max model len (?P<set_max_model_len>{COUNT})"),
     rule("Chunked prefill is enabled", rf"max_num_batched_tokens=(?P<set_max_num_batched_tokens>{COUNT})"),
-    # Hybrid models: the block is made as large as a state page needs.
-    rule("attention block size", rf"Setting attention block size to (?P<set_block_size>{COUNT}) tokens", keep="last"),
+    # What a state page of a hybrid model, or an attention backend, forces.
+    rule("block size to", rf"Setting (?:attention|kv cache) block size to (?P<set_block_size>{COUNT})\b", keep="last"),
     # Weights: "Loading model weights took 14.9595 GB" in early releases.
     rule("Loading model weights took", rf"Loading model weights took (?P<weights_gib>{SIZE})", keep="exact"),
     rule("Model loading took", rf"Model loading took (?P<weights_gib>{SIZE})", keep="exact"),
@@ -61,6 +61,13 @@ RULES = (
     # CUDA graphs; from 0.21 on an estimate is set aside first.
     rule("Graph capturing finished", rf"Graph capturing finished in .* took (?P<cuda_graph_gib>{SIZE})"),
     rule("CUDA graph memory:", rf"Estimated CUDA graph memory: (?P<cuda_graph_estimate_gib>{SIZE})"),
+    rule(
+        "CUDA graph memory profiling", r"CUDA graph memory profiling is (?P<set_cuda_graph_profiling>enabled|disabled)"
+    ),
+    rule(
+        "is equivalent to --gpu-memory-utilization=",
+        rf"The current --gpu-memory-utilization=(?P<set_gpu_memory_utilization>{NUMBER}) is equivalent",
+    ),
     # The pool: blocks ("# GPU blocks", later "# cuda blocks") of the V0 engine, tokens since.
     rule(" blocks: ", rf"# \w+ blocks: (?P<kv_blocks>{COUNT})(?:, # CPU blocks: (?P<cpu_blocks>{COUNT}))?"),
     rule(

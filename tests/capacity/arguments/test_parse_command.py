@@ -187,6 +187,12 @@ def test_the_last_of_a_repeated_flag_counts():
     assert settings("vllm serve m --max-num-seqs 1 --max-num-seqs 2") == {"max_num_seqs": 2}
 
 
+def test_a_value_that_nothing_hangs_on_may_have_any_form():
+    command = parse_command("vllm serve m --limit-mm-per-prompt image=2 --compilation-config.mode none -cc.x.y 3")
+    assert [flag.value for flag in command.flags[1:]] == ["image=2", "none", "3"]
+    assert command.settings == {}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -242,3 +242,21 @@ def test_a_hint_at_memory_running_out_is_no_death():
 def test_the_rank_is_read_from_the_prefix(prefix, rank):
     log = read_log(f"{prefix}INFO 10-06 12:00:31 [gpu_worker.py:1] Available KV cache memory: 1.23 GiB\n\n")
     assert list(log.ranks) == [rank]
+
+
+def test_from_0_21_on_the_log_says_whether_an_estimate_of_the_graphs_was_set_aside():
+    log = read_log(
+        "(Worker_TP0 pid=514) INFO 07-12 02:34:00 [interface.py:620] Setting kv cache block size to 256 for "
+        "DEEPSEEK_SPARSE_SWA backend.\n"
+        "(Worker_TP0 pid=514) INFO [gpu_model_runner.py:6639] Estimated CUDA graph memory: 1.58 GiB total\n"
+        "(Worker_TP0 pid=514) INFO 07-12 02:35:26 [gpu_worker.py:553] CUDA graph memory profiling is enabled (default "
+        "since v0.21.0). The current --gpu-memory-utilization=0.9500 is equivalent to --gpu-memory-utilization=0.9334 "
+        "without CUDA graph memory profiling.\n"
+    )
+    assert log.numbers["cuda_graph_estimate_gib"].value == 1.58
+    assert log.settings == {"block_size": 256, "cuda_graph_profiling": "enabled", "gpu_memory_utilization": 0.95}
+
+
+def test_the_banner_names_the_release():
+    text = "(APIServer pid=1) INFO 07-30 07:06:32 [api_utils.py:345]  ▄▄ ▄█ █     █     █ ▀▄▀ █  version 0.26.0\n"
+    assert read_log(f"{text}(EngineCore pid=79) INFO GPU KV cache size: 2,324,244 tokens\n").version == "0.26.0"
