@@ -32,7 +32,8 @@ class Deployment:
     `total` is the memory of one GPU as CUDA reports it. `scheme` is the weights' quantisation, `dtype` what the engine
     computes in, `kv_dtype` the KV cache's ("auto": as dtype). `attention_data_parallel`: the data-parallel ranks hold
     attention whole and KV of their own requests, the tensor-parallel ones share the rest. `decode_context_parallel`
-    ranks share the tokens of a request. `draft` proposes `draft_tokens` tokens a step. `lora_slots` adapters of
+    ranks share the tokens of a request. `hybrid_groups`: whether layers of different kinds may be kept in groups.
+    `most_tokens` caps the pool. `draft` proposes `draft_tokens` tokens a step. `lora_slots` adapters of
     `lora_rank` lie ready. `offload_bytes` of weights are kept on the host, `swap_bytes` of host memory take swapped
     blocks, `used_bytes` of the card belong to other processes. Raises InputError for settings that cannot be.
     """
@@ -55,6 +56,8 @@ class Deployment:
     max_num_batched_tokens: int | None = None
     block_size: int | None = None
     enforce_eager: bool = False
+    hybrid_groups: bool = True
+    most_tokens: int | None = None
     draft: Model | None = None
     draft_tokens: int = 0
     lora_slots: int = 0

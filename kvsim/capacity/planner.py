@@ -55,6 +55,9 @@ def _stages(deployment: Deployment, rules: EnginePolicy, without: str) -> list[S
         blocks = kv.each(lambda size, shape=blocks_of: rules.blocks(size, shape.block_bytes))  # type: ignore[misc]
         if given.num_gpu_blocks is not None:
             blocks = Span.exactly(given.num_gpu_blocks)
+        if deployment.most_tokens is not None:
+            most = deployment.most_tokens // blocks_of.block
+            blocks = blocks.each(lambda count, most=most: min(count, most))  # type: ignore[misc]
         found.append(StageMemory(number, count, weights, peak, overhead, graphs, kv, blocks, blocks_of))
     return found
 

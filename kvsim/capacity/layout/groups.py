@@ -86,7 +86,9 @@ def layout(deployment: Deployment, stage: Stage) -> Layout:
         return Layout(
             (Group("state", states[0].layers, state_blocks=1),), block, states[0].layers * states[0].state_bytes
         )
-    one_pool = deployment.engine.engine == "vllm" and deployment.engine.number >= HYBRID_SINCE
+    one_pool = (
+        deployment.hybrid_groups and deployment.engine.engine == "vllm" and deployment.engine.number >= HYBRID_SINCE
+    )
     alike = len({page.token_bytes for page in attention}) == 1
     draft = _draft_bytes(deployment)
     if len(pages) == 1 or not one_pool or (len(attention) > 1 and not alike):

@@ -1,8 +1,9 @@
-"""From options, or a scenario with options on top, to a deployment and the lengths that are asked about."""
+"""From options to a deployment; what a scenario, a pasted command or a log says fills in what no option does."""
 
 import argparse
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,8 @@ def question(args: argparse.Namespace) -> Question:
         max_num_batched_tokens=args.max_num_batched_tokens,
         block_size=args.block_size,
         enforce_eager=args.enforce_eager,
+        hybrid_groups=not args.disable_hybrid_kv_cache_manager,
+        most_tokens=args.max_total_tokens,
         draft=model(args.draft_model) if args.draft_model else None,
         draft_tokens=_or(args.num_speculative_tokens, 0),
         lora_slots=_or(args.max_loras, 0),
@@ -78,6 +81,52 @@ def question(args: argparse.Namespace) -> Question:
         given=_given(args),
     )
     return Question(deployment, lengths)
+
+
+def fill_in(args: argparse.Namespace, settings: Mapping[str, Any]) -> None:
+    """Take settings of a command or a log, under the names of `capacity.arguments` and `capacity.logs`."""
+    for setting, option in OPTIONS.items():
+        value = settings.get(setting)
+        if value is not None and getattr(args, option) in (None, False, 0.0, "auto"):
+            setattr(args, option, value)
+    if settings.get("kv_memory_bytes") is not None and args.kv_memory_gib is None:
+        args.kv_memory_gib = f"{settings['kv_memory_bytes'] / GIB:.10f}"
+    if settings.get("hybrid_kv_cache") is False:
+        args.disable_hybrid_kv_cache_manager = True
+    if settings.get("enable_lora") and args.max_loras is None:
+        args.max_loras = 1
+    if settings.get("enable_chunked_prefill") is False and args.max_num_batched_tokens is None:
+        args.max_num_batched_tokens = args.max_model_len
+
+
+OPTIONS = {
+    "model": "model",
+    "tensor_parallel": "tensor_parallel_size",
+    "pipeline_parallel": "pipeline_parallel_size",
+    "data_parallel": "data_parallel_size",
+    "decode_context_parallel": "decode_context_parallel_size",
+    "gpu_memory_utilization": "utilization",
+    "mem_fraction_static": "utilization",
+    "free_gpu_memory_fraction": "utilization",
+    "max_model_len": "max_model_len",
+    "max_num_seqs": "max_num_seqs",
+    "max_num_batched_tokens": "max_num_batched_tokens",
+    "dtype": "dtype",
+    "quantization": "quantization",
+    "kv_cache_dtype": "kv_cache_dtype",
+    "block_size": "block_size",
+    "cpu_offload_gib": "cpu_offload_gb",
+    "swap_space_gib": "swap_space",
+    "num_gpu_blocks_override": "num_gpu_blocks",
+    "max_total_tokens": "max_total_tokens",
+    "enforce_eager": "enforce_eager",
+    "draft_model": "draft_model",
+    "speculative_tokens": "num_speculative_tokens",
+    "max_loras": "max_loras",
+    "max_lora_rank": "max_lora_rank",
+    "dp_attention": "enable_dp_attention",
+}
+"""Setting of a command or a log to the option that says the same."""
 
 
 def _or(value: int | None, otherwise: int) -> int:

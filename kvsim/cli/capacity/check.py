@@ -14,6 +14,10 @@ def check(args: argparse.Namespace) -> int:
     from kvsim.cli.show import console, print_json, print_rows, print_text
 
     found = check_table(read_rows(args.check_csv))
+    if args.folder is not None:
+        from kvsim.reporting.capacity import write_check
+
+        write_check(found, args.folder)
     if args.json:
         print_json(found)
         return 0

@@ -20,11 +20,12 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("other ways to ask")
     group.add_argument("--engine-args", metavar="TEXT", help="a pasted command: 'vllm serve ...' or sglang's")
     group.add_argument("--from-log", metavar="FILE", help="read a start-up log, show it beside the plan")
-    group.add_argument("--overrides", metavar="FILE", help="with --from-log: write the settled overheads there (JSON)")
+    group.add_argument("--settled", metavar="FILE.json", help="with --from-log: write the overheads it settles there")
+    group.add_argument("--overheads", metavar="FILE.json", help="take overheads that --settled wrote")
     group.add_argument(
         "--check-csv", metavar="FILE", help="plan every row of a table of logged start-ups, and score it"
     )
-    group.add_argument("--plot", metavar="FILE.png", help="draw concurrency and KV against context length")
+    group.add_argument("-o", metavar="DIR", dest="folder", help="write the plan with figures, or the report of a check")
     group.add_argument(
         "--request-tokens",
         metavar="MEAN[,P95]",
@@ -71,6 +72,8 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--kv-cache-dtype", metavar="TYPE", default="auto", help="auto, fp8, bf16 ...")
     group.add_argument("--draft-model", metavar="NAME", help="the model that proposes tokens")
     group.add_argument("--enable-dp-attention", action="store_true", help="attention data-parallel, the rest not")
+    group.add_argument("--disable-hybrid-kv-cache-manager", action="store_true", help="every layer holds every token")
+    group.add_argument("--max-total-tokens", metavar="N", type=_count, help="cap of the pool in tokens (SGLang)")
     group.add_argument("--enforce-eager", action="store_true", help="no CUDA graphs")
     group.add_argument("--cpu-offload-gb", metavar="GIB", type=_number, default=0.0, help="weights kept on the host")
     group.add_argument("--swap-space", metavar="GIB", type=_number, default=0.0, help="host memory for swapped blocks")
