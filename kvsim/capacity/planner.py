@@ -64,8 +64,9 @@ def _stages(deployment: Deployment, rules: EnginePolicy, without: str) -> list[S
 
 def _weights(deployment: Deployment) -> list[Stage]:
     model, stages = deployment.model, deployment.pipeline_parallel
-    if deployment.given.weights is not None and not model.weights_known:
-        # Only the layers of each stage matter where the weights are given.
+    given = deployment.given
+    if not model.weights_known and (given.weights or given.kv_memory or given.num_gpu_blocks is not None):
+        # Only the layers of each stage matter where the weights, or what they leave, are given.
         return [Stage(first, layers, 0) for first, layers in _dealt(model.layers, stages)]
     found = loaded_weights(
         model,

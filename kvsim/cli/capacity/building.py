@@ -127,6 +127,8 @@ OPTIONS = {
     "dp_attention": "enable_dp_attention",
 }
 """Setting of a command or a log to the option that says the same."""
+OTHER_SETTINGS = ("kv_memory_bytes", "hybrid_kv_cache", "enable_lora", "enable_chunked_prefill", "speculative")
+"""Settings that have no option of their own and are used all the same."""
 
 
 def _or(value: int | None, otherwise: int) -> int:

@@ -19,7 +19,18 @@ def read_command(args: argparse.Namespace) -> list[dict[str, Any]]:
     fill_in(args, {**command.settings, "model": command.model})
     if args.engine is None:
         args.engine = command.engine if command.version is None else f"{command.engine}@{command.version}"
-    return [asdict(flag) for flag in command.flags]
+    return [asdict(_for_the_pool(flag)) for flag in command.flags]
+
+
+def _for_the_pool(flag: "Flag") -> "Flag":
+    """The flag as a plan treats it: what only a run asks about is ignored here."""
+    from dataclasses import replace
+
+    from kvsim.cli.capacity.building import OPTIONS, OTHER_SETTINGS
+
+    if flag.status != "used" or flag.key in OPTIONS or flag.key in OTHER_SETTINGS:
+        return flag
+    return replace(flag, status="ignored", why=f"{flag.why}; it does not change the pool")
 
 
 def print_flags(args: argparse.Namespace, flags: Iterable[dict[str, Any]]) -> None:

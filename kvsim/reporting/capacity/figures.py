@@ -32,13 +32,13 @@ def concurrency(made: Plan) -> "Figure":
     """Requests at once against their length; what lies beyond the model's own limit is drawn pale."""
     with house_style():
         figure = new_figure(3.0)
-        axes = figure.add_axes((0.13, 0.25, 0.84, 0.62))
+        axes = figure.add_axes((0.13, 0.24, 0.84, 0.65))
         limit = made.deployment.model.max_context
         inside = [length for length in LENGTHS if length <= limit]
         axes.plot(LENGTHS, [made.requests_at_once(length) for length in LENGTHS], color=PALE_INK, linestyle=":")
         axes.plot(inside, [made.requests_at_once(length) for length in inside], color=KV, marker="o", markersize=3)
         axes.axhline(1, color=INK, linewidth=0.7)
-        axes.set_yscale("log")
+        _log_scale(axes)
         axes.set_ylabel("requests at once")
         axes.set_title(f"{_title(made)}: requests that fit")
         _lengths(axes)
@@ -50,14 +50,14 @@ def kv_and_weights(made: Plan) -> "Figure":
     """KV of a single request on one GPU, beside the weights there, from 4K to 1M tokens."""
     with house_style():
         figure = new_figure(3.0)
-        axes = figure.add_axes((0.13, 0.25, 0.84, 0.62))
+        axes = figure.add_axes((0.13, 0.24, 0.84, 0.65))
         step = made.deployment.step_tokens
         shape = made.layout
         sizes = [shape.request_blocks(length, step) * shape.block_bytes / GIB for length in LENGTHS]
         axes.plot(LENGTHS, sizes, color=KV, marker="o", markersize=3, label="KV of one request")
         axes.axhline(made.stage.weights.best / GIB, color=WEIGHTS, label="weights")
         axes.axhline(made.deployment.total.best / GIB, color=INK, linewidth=0.7, linestyle="--", label="card")
-        axes.set_yscale("log")
+        _log_scale(axes)
         axes.set_ylabel("GiB on one GPU")
         axes.set_title(f"{_title(made)}: one request")
         axes.legend()
@@ -73,6 +73,11 @@ def _title(made: Plan) -> str:
     return f"{asked.model.name}, {f'{cards} x ' if cards > 1 else ''}{card}"
 
 
+def _log_scale(axes: "Axes") -> None:
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+
+
 def _lengths(axes: "Axes") -> None:
     axes.set_xscale("log", base=2)
     axes.set_xticks(LENGTHS, [_length(length) for length in LENGTHS])
@@ -84,6 +89,7 @@ def _length(tokens: int) -> str:
 
 
 def _footer(figure: "Figure", made: Plan) -> None:
-    text = f"kvsim {__version__} · {made.deployment.engine.name} · {made.provenance['policy']}"
-    lines = textwrap.fill(text, FOOTER_LETTERS, max_lines=3)
+    low, high = made.tokens.low, made.tokens.high
+    text = f"kvsim {__version__} · {made.provenance['policy'].partition(' (')[0]} · {low:,.0f} to {high:,.0f} tokens"
+    lines = textwrap.fill(text, FOOTER_LETTERS)
     figure.text(0.012, 0.01, lines, fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25)

@@ -114,5 +114,5 @@ def test_a_checkpoints_name_says_its_quantisation(name, bare, stated):
 
 
 def test_an_unknown_scheme_names_the_known():
-    with pytest.raises(InputError, match=r"unknown quantization 'awk': the closest are awq; known are fp8|awq"):
+    with pytest.raises(InputError, match=r"unknown quantization 'awk': the closest is awq; known are fp8, fp8-block"):
         scheme("awk")
