@@ -148,11 +148,17 @@ class Deployment:
 
     @cached_property
     def step_tokens(self) -> int:
-        """The most tokens of a step; without chunked prefill a whole prompt, 2,048 at least."""
+        """The most tokens of a step; without chunked prefill a whole prompt, 2,048 at least.
+
+        Before V1, vLLM chunks prompts by default only where they may be long.
+        """
         if self.max_num_batched_tokens is not None:
             return self.max_num_batched_tokens
         stated = self.engine.limit("max_num_batched_tokens", self.gpu, self.total.best)
-        return stated if stated is not None else max(2048, self.longest)
+        if stated is not None:
+            return stated
+        chunked = self.longest > self.engine.rules.get("chunked_beyond", self.longest)
+        return int(self.engine.rules["chunk"]) if chunked else max(2048, self.longest)
 
     @property
     def block(self) -> int:

@@ -1,5 +1,6 @@
 """The planner: a deployment to a Plan. Exact arithmetic on what is given, spans where something is estimated."""
 
+from kvsim.capacity.answers.provenance import not_modelled, provenance
 from kvsim.capacity.answers.verdict import verdict
 from kvsim.capacity.deployment import Deployment
 from kvsim.capacity.engines import EnginePolicy, policy
@@ -7,7 +8,6 @@ from kvsim.capacity.engines.interface import Memory
 from kvsim.capacity.layout.groups import Layout, layout
 from kvsim.capacity.overheads.estimate import activation, cuda_graphs, non_torch
 from kvsim.capacity.plan import Plan, StageMemory
-from kvsim.capacity.provenance import not_modelled, provenance
 from kvsim.capacity.span import Span
 from kvsim.capacity.weights.extras import extra_weight_bytes
 from kvsim.capacity.weights.loaded import Stage, loaded_weights

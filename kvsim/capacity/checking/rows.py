@@ -9,15 +9,13 @@ from typing import Any
 from kvsim.capacity.deployment import Deployment, Given
 from kvsim.capacity.overheads.releases import engine_release
 from kvsim.capacity.span import Span
-from kvsim.capacity.weights.quantization import of_checkpoint, scheme
+from kvsim.capacity.weights.quantization import Scheme, number_format, of_checkpoint, scheme
 from kvsim.catalog.gpus import Gpu, gpu
 from kvsim.catalog.models import Model, model
 from kvsim.errors import InputError
 
 NEEDED = ("engine", "engine_version", "model", "gpu", "tp", "pp", "util", "kv_memory_gib_per_gpu", "outcome")
 """Columns without which a table says nothing about capacity."""
-
-DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "half": "fp16", "": "bf16", "auto": "bf16"}
 
 _FLAGS = {
     "max_num_batched_tokens": re.compile(r"max[-_]num[-_]batched[-_]tokens\D{0,3}(\d+)"),
@@ -101,16 +99,15 @@ def deployment(row: Row, given: Given, shape: Model) -> Deployment:
     notes = row.text("notes")
     stated = {name: int(found[1]) for name, pattern in _FLAGS.items() if (found := pattern.search(notes))}
     _, by_name = of_checkpoint(row.text("model"))
-    quantization = by_name if by_name == "fbgemm-fp8" else row.text("quantization") or by_name
     release = engine_release(row.text("engine"), row.text("engine_version"))
     return Deployment(
         model=shape,
         engine=release,
         gpu=card,
         total=Span.printed_gib(total) if total else Span.exactly(card.memory_bytes if card is not None else 0),
-        dtype=DTYPES.get(row.text("dtype"), row.text("dtype")),
-        scheme=scheme(quantization) if quantization else None,
-        kv_dtype=row.text("kv_cache_dtype") or "auto",
+        dtype=number_format(row.text("dtype")) or "bf16",
+        scheme=_scheme(row.text("quantization"), by_name),
+        kv_dtype=number_format(row.text("kv_cache_dtype")) or "auto",
         tensor_parallel=row.whole("tp", 1),
         pipeline_parallel=row.whole("pp", 1),
         data_parallel=row.whole("dp", 1),
@@ -122,6 +119,19 @@ def deployment(row: Row, given: Given, shape: Model) -> Deployment:
         max_num_batched_tokens=stated.get("max_num_batched_tokens"),
         given=given,
     )
+
+
+def _scheme(stated: str, by_name: str | None) -> Scheme | None:
+    """The scheme that a row states in whatever words, else the one that the checkpoint's name does."""
+    if not stated or by_name == "fbgemm-fp8":
+        return scheme(by_name) if by_name else None
+    try:
+        return scheme(stated)
+    except InputError:
+        found = of_checkpoint(f"-{stated}")[1] or by_name
+        if found is None:
+            raise
+        return scheme(found)
 
 
 def card_of(row: Row) -> Gpu | None:

@@ -39,9 +39,12 @@ def quantile(values: Iterable[float], share: float) -> float | None:
 def _given_summary(records: Sequence[Record]) -> dict[str, Any]:
     right = [record for record in records if record["consistent"] == "yes"]
     outside = [f"{record['id']} {name}" for record in right for name in NUMBERS if record["inside"].get(name) is False]
+    inside = [good for record in right for good in record["inside"].values()]
     return {
+        **_spread(_errors(right, "kv_tokens")),
+        "interval_coverage": None if not inside else round(sum(inside) / len(inside), 3),
         "consistent_rows": len(right),
-        "numbers_checked": sum(len(record["inside"]) for record in right),
+        "numbers_checked": len(inside),
         "outside_interval": outside,
         "kv_tokens": _spread(_errors(right, "kv_tokens")),
         "kv_blocks": _spread(_errors(right, "kv_blocks")),
@@ -59,6 +62,7 @@ def _default_summary(records: Sequence[Record], cards: dict[str, float | None]) 
     others = [record for record in records if record not in scored and "kv_tokens" in record["error"]]
     inside = [record["inside"]["kv_memory"] for record in scored]
     return {
+        **_spread(_votes((r for r in scored if not _tight(r, cards)), "kv_memory")),
         "overhead_gib": _spread(_votes(scored, "overhead_gib")),
         "kv_tokens": _spread(_votes((r for r in scored if not _tight(r, cards)), "kv_memory")),
         "kv_tokens_tight": _spread(_votes((r for r in scored if _tight(r, cards)), "kv_memory")),
@@ -146,4 +150,4 @@ def _refusals(records: Iterable[Record]) -> dict[str, Any]:
         else:
             good = refused and found["reason_class"] == expected
         (right if good else wrong).append(record["id"])
-    return {"outcomes_right": len(right), "outcomes_wrong": wrong}
+    return {"refusals_right": len(right), "refusals_wrong": wrong}

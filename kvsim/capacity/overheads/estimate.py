@@ -6,6 +6,7 @@ honest score.
 """
 
 from collections.abc import Sequence
+from math import log2
 from statistics import median
 from typing import Any
 
@@ -42,7 +43,7 @@ def non_torch(deployment: Deployment, *, without: str = "") -> Span:
     ]
     card = deployment.gpu.name if deployment.gpu is not None else ""
     same = _nearest(starts, card, deployment)
-    values = sorted(start["non_torch_gib"] for start in same)
+    values = sorted(_at(start, deployment.tensor_parallel) for start in same)
     best = median(values)
     spread = max(0.1, 0.15 * best, values[-1] - best, best - values[0])
     if not any(start["gpu"] == card for start in same):
@@ -113,6 +114,11 @@ def _nearest(starts: Sequence[dict[str, Any]], card: str, deployment: Deployment
 
     near = min(map(apart, same)) + (3 if own < V1_SINCE else 0)
     return [start for start in same if apart(start) <= near]
+
+
+def _at(start: dict[str, Any], ranks: int) -> float:
+    """What the start would have logged on so many ranks, where two of its kind say how it grows with them."""
+    return float(start["non_torch_gib"] + start.get("per_doubling_gib", 0) * log2(ranks / start["tp"]))
 
 
 def _is_v0(start: dict[str, Any]) -> bool:

@@ -53,6 +53,18 @@ def schemes() -> dict[str, Scheme]:
     return {name: _scheme(name, entry) for name, entry in _data()["schemes"].items()}
 
 
+def number_format(text: str) -> str | None:
+    """A number format as an engine spells it ("bfloat16") in kvsim's word ("bf16"); None for "auto" and an empty text.
+
+    A word that is none of an engine's comes back as it is, for the caller to refuse.
+    """
+    bare = text.strip().lower().removeprefix("torch.")
+    if bare in ("", "auto"):
+        return None
+    spellings = _data()["numbers"]["spellings"]
+    return next((word for word, others in spellings.items() if bare in others), bare)
+
+
 def of_checkpoint(name: str) -> tuple[str, str | None]:
     """(name of the model, scheme that a checkpoint's name states, None for none).
 

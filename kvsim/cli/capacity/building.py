@@ -15,15 +15,6 @@ if TYPE_CHECKING:
     from kvsim.catalog.gpus import Gpu
 
 GIB = 2**30
-DTYPES = {"auto": "bf16", "bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32", "float": "fp32"}
-KV_DTYPES = {
-    "fp8_e4m3": "fp8",
-    "fp8_e5m2": "fp8",
-    "bfloat16": "bf16",
-    "float16": "fp16",
-    "q8_0": "int8",
-    "q4_0": "int4",
-}
 
 
 @dataclass
@@ -38,7 +29,7 @@ def question(args: argparse.Namespace) -> Question:
     """What the options ask. Raises InputError naming what is missing or wrong."""
     from kvsim.capacity.deployment import Deployment
     from kvsim.capacity.overheads.releases import release
-    from kvsim.capacity.weights.quantization import scheme
+    from kvsim.capacity.weights.quantization import number_format, scheme
     from kvsim.catalog.models import model
 
     lengths: dict[str, int] = dict(args.request_tokens or {})
@@ -55,9 +46,9 @@ def question(args: argparse.Namespace) -> Question:
         engine=release(args.engine or "vllm"),
         gpu=card,
         total=total,
-        dtype=DTYPES.get(args.dtype, args.dtype),
+        dtype=number_format(args.dtype) or "bf16",
         scheme=scheme(quantization) if quantization and quantization != "none" else None,
-        kv_dtype=KV_DTYPES.get(args.kv_cache_dtype, args.kv_cache_dtype),
+        kv_dtype=number_format(args.kv_cache_dtype) or "auto",
         tensor_parallel=_or(args.tensor_parallel_size, 1),
         pipeline_parallel=_or(args.pipeline_parallel_size, 1),
         data_parallel=_or(args.data_parallel_size, 1),
