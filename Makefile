@@ -40,6 +40,10 @@ contracts: $(VENV)/.installed-dev
 reports: $(VENV)/.installed
 	$(BIN)/kvsim compare scenarios/azure-conversation.yaml -o reports/azure-conversation
 	$(BIN)/kvsim compare scenarios/pagedattention-fig2.yaml -o reports/pagedattention-fig2
+	$(BIN)/kvsim capacity --model llama-3.1-8b --gpu H100 --engine vllm@0.19 -o reports/capacity/llama-3.1-8b
+ifdef KVSIM_DATA
+	$(BIN)/kvsim capacity --check-csv $(KVSIM_DATA)/measured/capacity_logs.csv -o reports/capacity
+endif
 
 clean:
 	rm -rf $(VENV) runs

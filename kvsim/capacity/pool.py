@@ -1,12 +1,16 @@
-"""From a card to a pool: how many slots are left for KV when the engine has started.
+"""From a card to the pool of a run: how many slots are left for KV when the engine has started.
 
-KV memory = card x utilisation - weights - activation peak - non-torch - CUDA graphs, all per rank; every rank is alike
-here, so each is the poorest. The overheads are stated, not predicted: the interval that a start-up log would show is
-the capacity planner's business.
+The planner's weights and the arithmetic of the newest vLLM, with the overheads that the scenario or the profile states;
+every rank is alike here, so each is the poorest. Blocks are the allocator's: one table holds all layers.
 """
 
 from dataclasses import dataclass, replace
 
+from kvsim.capacity.engines.interface import Memory
+from kvsim.capacity.engines.vllm_graphs import VllmGraphs
+from kvsim.capacity.span import Span
+from kvsim.capacity.weights.loaded import loaded_weights
+from kvsim.capacity.weights.quantization import scheme
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import Gpu
 from kvsim.errors import DoesNotFitError
@@ -52,9 +56,18 @@ def pool_from_card(
     """
     if not 0 < utilization <= 1:
         raise ValueError(f"utilization is {utilization}; it must be a share above 0, at most 1")
-    usable = int(gpu.memory_bytes * utilization)
-    weights = footprint.weight_bytes
-    left = usable - weights - overheads.total_bytes
+    weights = _weight_bytes(footprint)
+    memory = Memory(
+        Span.exactly(gpu.memory_bytes),
+        utilization,
+        0,
+        Span.exactly(weights),
+        Span.exactly(overheads.activation_bytes),
+        Span.exactly(overheads.non_torch_bytes),
+        Span.exactly(overheads.cuda_graphs_bytes),
+    )
+    left = int(VllmGraphs().kv_bytes(memory).best)
+    usable = left + weights + overheads.total_bytes
     blocks = left // (block_bytes or block_size * footprint.kv_bytes_per_token) if left > 0 else 0
     sums = (
         f"{gpu.name} {format_size(gpu.memory_bytes)} x {utilization:g} = {format_size(usable)}, less weights "
@@ -68,6 +81,19 @@ def pool_from_card(
     return Pool(blocks * block_size, f"from the card: {sums} leaves {format_size(left)} of KV per rank")
 
 
+def _weight_bytes(footprint: Footprint) -> int:
+    """What each rank loads."""
+    schemes = {"fp8": "fp8", "int8": "int8", "int4": "w4a16"}
+    dtype = footprint.weights_dtype
+    [stage] = loaded_weights(
+        footprint.model,
+        dtype="bf16" if dtype in schemes else dtype,
+        scheme=scheme(schemes[dtype]) if dtype in schemes else None,
+        ranks=footprint.tensor_parallel,
+    )
+    return stage.weight_bytes
+
+
 def _remedy(footprint: Footprint, room_bytes: int, block_size: int) -> str:
     """What would make the model fit: the fewest ranks that leave room for a block, where any number does."""
     others = "a larger card, a smaller dtype or a higher utilisation would help"
@@ -76,6 +102,6 @@ def _remedy(footprint: Footprint, room_bytes: int, block_size: int) -> str:
             split = replace(footprint, tensor_parallel=ranks)
         except ValueError:
             continue
-        if room_bytes - split.weight_bytes >= block_size * split.kv_bytes_per_token:
+        if room_bytes - _weight_bytes(split) >= block_size * split.kv_bytes_per_token:
             return f"tensor_parallel: {ranks} would fit; {others} too"
     return f"No tensor_parallel fits; {others}"

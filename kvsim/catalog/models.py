@@ -24,6 +24,10 @@ class Model:
     rope vector per token. `index_head_dim` is the cached key of a sparse-attention indexer. A field that does
     not apply is None or 0.
 
+    `other_params_b`, in units of 1e9, are weights outside the text layers (vision tower, projector), which no
+    quantisation touches. `rope_elements` is the size of the rotary tables that an engine keeps beside the weights;
+    None: max_context x rotary dimension, 0 for models with none.
+
     `params_total_b` and `params_active_b` are published counts in units of 1e9. `parameters_from` says
     whether the weights are counted from the architecture or taken as published, because the fields do not
     describe all of them.
@@ -72,6 +76,8 @@ class Model:
     shared_experts: int = 0
     moe_intermediate: int | None = None
     moe_layers: int = 0
+    other_params_b: float | None = None
+    rope_elements: int | None = None
     parameters_from: str = "architecture"
     params_total_b: float | None = None
     params_active_b: float | None = None

@@ -81,6 +81,7 @@ def _parser() -> "argparse.ArgumentParser":
     # Late: an interrupt while they are imported is one like any other.
     import argparse
 
+    from kvsim.cli.capacity import verb as capacity
     from kvsim.cli.verbs import compare, engines, gpus, models, replay, run, schema
 
     parser = argparse.ArgumentParser(
@@ -91,7 +92,7 @@ def _parser() -> "argparse.ArgumentParser":
     )
     parser.add_argument("--version", action="version", version=f"kvsim {__version__}")
     subparsers: Any = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
-    for verb in (run, compare, models, gpus, engines, schema, replay):
+    for verb in (run, compare, capacity, models, gpus, engines, schema, replay):
         verb.add(subparsers)
     return parser
 

@@ -219,7 +219,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {
 
 # What names a row rather than describing its model, and the figures that others published about it.
 NOT_ARCHITECTURE = {"name", "hf_id", "aliases", "attention", "note", "source"}
-PUBLISHED_FIGURES = {"params_total_b", "params_active_b"}
+PUBLISHED_FIGURES = {"params_total_b", "params_active_b", "other_params_b", "rope_elements"}
 KV_CHECKS = {"kv_bytes_per_token_near_bf16", "kv_bytes_per_token_far_bf16"}
 
 

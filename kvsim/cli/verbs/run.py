@@ -1,9 +1,12 @@
 """`kvsim run`: one scenario, one Result."""
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvsim.cli.options import add_output_options, add_simulation_options
+
+if TYPE_CHECKING:
+    from kvsim.capacity.arguments import Flag
 
 
 def add(subparsers: Any) -> None:
@@ -16,6 +19,7 @@ def add(subparsers: Any) -> None:
     )
     add_simulation_options(parser)
     parser.add_argument("--variant", metavar="NAME", help="which variant of the file, where it has variants")
+    parser.add_argument("--engine-args", metavar="TEXT", help="a pasted command: 'vllm serve ...' or sglang's")
     parser.add_argument("-o", metavar="DIR", dest="folder", help="write the run folder there")
     add_output_options(parser, "print the summary as JSON, and nothing else")
     parser.set_defaults(execute=execute)
@@ -23,6 +27,8 @@ def add(subparsers: Any) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Load, run, write where asked, print."""
+    from dataclasses import asdict
+
     from kvsim import scenario, study
     from kvsim.cli.progress import progress_bar
 
@@ -30,7 +36,13 @@ def execute(args: argparse.Namespace) -> int:
         from kvsim.reporting.run_folder import check_run_folder
 
         check_run_folder(args.folder)
-    loaded = scenario.load(args.scenario, overrides=args.overrides, variant=args.variant)
+    pasted: list[str] = []
+    flags: tuple[Flag, ...] = ()
+    if args.engine_args is not None:
+        from kvsim.cli.capacity.commands import as_overrides
+
+        pasted, flags = as_overrides(args.engine_args)
+    loaded = scenario.load(args.scenario, overrides=[*pasted, *args.overrides], variant=args.variant)
     with progress_bar(args) as progress:
         result = study.run(loaded, seed=args.seed, stepwise=args.stepwise, check=args.check, progress=progress)
         if args.folder is not None:
@@ -40,11 +52,16 @@ def execute(args: argparse.Namespace) -> int:
     if args.json:
         from kvsim.metrics.result import to_json
 
-        print(to_json(result.summary), end="")
+        told: dict[str, Any] = {"engine_args": [asdict(flag) for flag in flags]} if flags else {}
+        print(to_json({**result.summary, **told}), end="")
         return 0
     from kvsim.cli.show import print_results
 
     print_results(args, [result])
+    if flags:
+        from kvsim.cli.capacity.commands import print_flags
+
+        print_flags(args, map(asdict, flags))
     if result.wall_s is not None:
         print(f"simulated in {result.wall_s:.2f} s")
     if args.folder is not None:

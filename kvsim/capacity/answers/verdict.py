@@ -1,0 +1,99 @@
+"""Whether the engine would start, in its own classes of refusal."""
+
+from kvsim.capacity.deployment import Deployment
+from kvsim.capacity.overheads.releases import overheads
+from kvsim.capacity.plan import StageMemory, Verdict
+from kvsim.capacity.span import GIB, Span
+from kvsim.units import format_size
+
+CLASSES = {
+    "no_kv_memory": "weights and overheads leave nothing for KV ('No available memory for the cache blocks')",
+    "max_model_len_above_pool": "one request of max_model_len needs more KV than there is ('To serve at least one "
+    "request with the model's max seq len'; older: 'max seq len is larger than the maximum number of tokens')",
+    "gpu_memory_taken": "other processes use so much that the engine's share is not free ('Free memory on "
+    "device is less than desired GPU memory utilization')",
+    "context_exceeds_memory": "weights and KV of the given context exceed the card (llama.cpp: 'failed to allocate')",
+    "layers_on_host": "llama.cpp keeps some layers on the host (-ngl)",
+    "oom_after_kv": "the plan holds, but CUDA graphs and warm-up outside it may run out of memory",
+    "within_error": "fits by the best estimate, but not at the pessimistic end of the interval",
+}
+"""Classes of reasons: the last two are `at_risk`, `layers_on_host` is `offload`, the others are `refused`."""
+
+
+def verdict(deployment: Deployment, stage: StageMemory, blocks: Span) -> Verdict:
+    """`fits`, `at_risk`, `offload` (weights were moved to the host to fit) or `refused`."""
+    refusal = _refusal(deployment, stage, blocks.best)
+    if refusal is not None:
+        layers = _layers_that_fit(deployment, stage)
+        if layers:
+            on_gpu = f"{layers} of {deployment.model.layers} layers fit on the GPU (-ngl {layers})"
+            return Verdict("offload", "layers_on_host", f"{on_gpu}; {refusal[1]}")
+        return Verdict("refused", *refusal)
+    risk = _graphs_risk(deployment, stage)
+    if risk is not None:
+        return Verdict("at_risk", "oom_after_kv", risk)
+    if _refusal(deployment, stage, blocks.low) is not None:
+        low, high = int(blocks.low), int(blocks.high)
+        return Verdict(
+            "at_risk", "within_error", f"{low:,} to {high:,} blocks are possible, and the low end is too few"
+        )
+    if deployment.offload_bytes:
+        return Verdict("offload", None, f"{format_size(deployment.offload_bytes)} of the weights are kept on the host")
+    return Verdict("fits")
+
+
+def _refusal(deployment: Deployment, stage: StageMemory, blocks: float) -> tuple[str, str] | None:
+    engine, longest = deployment.engine.engine, deployment.longest
+    if engine == "vllm" and deployment.used_bytes > deployment.total.best * (1 - deployment.share):
+        free = deployment.total.best - deployment.used_bytes
+        return "gpu_memory_taken", (
+            f"{format_size(free)} of {format_size(deployment.total.best)} are free, less than the share of "
+            f"{deployment.share:g} that the engine asks for"
+        )
+    if blocks < 1:
+        return "no_kv_memory", (
+            f"weights {format_size(stage.weights.best)} and overheads leave {format_size(stage.kv.best)} for KV on "
+            f"{stage.name}"
+        )
+    ranks = deployment.decode_context_parallel
+    needed = stage.layout.request_blocks(-(-longest // ranks), deployment.step_tokens)
+    if needed <= blocks:
+        return None
+    size = needed * stage.layout.block_bytes
+    name = "context_exceeds_memory" if engine == "llama.cpp" else "max_model_len_above_pool"
+    return name, (
+        f"one request of {longest:,} tokens needs {needed:,} blocks ({format_size(size)}), the pool has "
+        f"{int(blocks):,} ({format_size(blocks * stage.layout.block_bytes)})"
+    )
+
+
+def _layers_that_fit(deployment: Deployment, stage: StageMemory) -> int:
+    """Layers, each with its weights and the KV of the whole context, that the card holds; 0 where the engine cannot run
+    the others on the host."""
+    if deployment.engine.engine != "llama.cpp":
+        return 0
+    room = stage.kv.best + stage.weights.best
+    kv = stage.layout.request_blocks(deployment.longest, deployment.step_tokens) * stage.layout.block_bytes
+    a_layer = (stage.weights.best + kv) / deployment.model.layers
+    return max(0, min(deployment.model.layers - 1, int(room / a_layer)))
+
+
+def _graphs_risk(deployment: Deployment, stage: StageMemory) -> str | None:
+    """Where the graphs lie outside the budget: whether they take too much of what the budget leaves of the card."""
+    outside = deployment.total.best * (1 - deployment.share)
+    if deployment.engine.rules["policy"] != "vllm" or deployment.enforce_eager or not deployment.total.best:
+        return None
+    graphs = stage.cuda_graphs.best
+    rule = overheads()["at_risk"]
+    if graphs <= rule["graphs_share"] * outside:
+        return None
+    return (
+        f"outside its share of the card the engine leaves {outside / GIB:.2f} GiB and captures "
+        f"{graphs / GIB:.2f} GiB of CUDA graphs in it: {(outside - graphs) / GIB:.2f} GiB are left for warm-up, which "
+        f"asks for {_warm_up(deployment) / GIB:.2f} GiB at a time ({rule['source']})"
+    )
+
+
+def _warm_up(deployment: Deployment) -> int:
+    """The largest single tensor of the sampler's warm-up: float32 logits of every sequence."""
+    return 4 * min(deployment.sequences, deployment.step_tokens) * deployment.model.vocab

@@ -1,0 +1,22 @@
+"""llama.cpp: the user gives the context, KV for it is allocated at start; the only question is whether it fits."""
+
+from kvsim.capacity.engines.interface import Memory, Printed
+from kvsim.capacity.engines.vllm_first import VllmFirst
+from kvsim.capacity.span import Span
+
+
+class LlamaCpp(VllmFirst):
+    """Whatever the card has beside weights and compute buffers is room; the context given takes what it takes."""
+
+    name = "llama.cpp"
+    rule = "nothing is derived: weights + compute buffers + KV of the given context must be at most the free memory"
+
+    def kv_bytes(self, memory: Memory) -> Span:
+        """Room for KV, of which the context takes a part."""
+        free = memory.total - memory.weights - memory.activation - memory.non_torch
+        return free - Span.exactly(memory.used_by_others)
+
+    def lines(self, printed: Printed) -> list[str]:
+        """K and V as logged, for the context that was given."""
+        size_mib = printed.longest * printed.layout.block_bytes / printed.layout.block / 2**20
+        return [f"KV self size = {size_mib:.2f} MiB, K: {size_mib / 2:.2f} MiB, V: {size_mib / 2:.2f} MiB"]

@@ -1,0 +1,1 @@
+"""How an engine lays KV out in blocks: groups of layers, block sizes, what a request takes."""

@@ -1,0 +1,1 @@
+"""`kvsim capacity`: options, what they build, and what is shown."""

@@ -1,0 +1,228 @@
+"""From options to a deployment; what a scenario, a pasted command or a log says fills in what no option does."""
+
+import argparse
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kvsim.errors import InputError
+
+if TYPE_CHECKING:
+    from kvsim.capacity.deployment import Deployment, Given
+    from kvsim.capacity.span import Span
+    from kvsim.catalog.gpus import Gpu
+
+GIB = 2**30
+
+
+@dataclass
+class Question:
+    """A deployment and the lengths of the requests that it should hold."""
+
+    deployment: "Deployment"
+    lengths: dict[str, int] = field(default_factory=dict)
+
+
+def question(args: argparse.Namespace) -> Question:
+    """What the options ask. Raises InputError naming what is missing or wrong."""
+    from kvsim.capacity.deployment import Deployment
+    from kvsim.capacity.overheads.releases import release
+    from kvsim.capacity.weights.quantization import number_format, scheme
+    from kvsim.catalog.models import model
+
+    lengths: dict[str, int] = dict(args.request_tokens or {})
+    if args.scenario is not None:
+        lengths = {**_from_scenario(args), **lengths}
+    if args.model is None:
+        raise InputError("--model is missing; name one of `kvsim models`, a config.json, or a scenario")
+    name, quantization = _model_name(args.model)
+    quantization = args.quantization or quantization
+    card, total = _card(args)
+    shape = model(name)
+    deployment = Deployment(
+        model=shape,
+        engine=release(args.engine or "vllm"),
+        gpu=card,
+        total=total,
+        dtype=number_format(args.dtype) or "bf16",
+        scheme=scheme(quantization) if quantization and quantization != "none" else None,
+        kv_dtype=number_format(args.kv_cache_dtype) or "auto",
+        tensor_parallel=_or(args.tensor_parallel_size, 1),
+        pipeline_parallel=_or(args.pipeline_parallel_size, 1),
+        data_parallel=_or(args.data_parallel_size, 1),
+        attention_data_parallel=args.enable_dp_attention,
+        decode_context_parallel=_or(args.decode_context_parallel_size, 1),
+        utilization=args.utilization,
+        max_model_len=args.max_model_len,
+        max_num_seqs=args.max_num_seqs,
+        max_num_batched_tokens=args.max_num_batched_tokens,
+        block_size=args.block_size,
+        enforce_eager=args.enforce_eager,
+        hybrid_groups=not args.disable_hybrid_kv_cache_manager,
+        most_tokens=args.max_total_tokens,
+        draft=model(args.draft_model) if args.draft_model else None,
+        draft_tokens=_or(args.num_speculative_tokens, 0),
+        lora_slots=_or(args.max_loras, 0),
+        lora_rank=_or(args.max_lora_rank, 16),
+        offload_bytes=round(args.cpu_offload_gb * GIB),
+        swap_bytes=round(args.swap_space * GIB),
+        used_bytes=round(args.used_gib * GIB),
+        given=_given(args),
+    )
+    return Question(deployment, lengths)
+
+
+def fill_in(args: argparse.Namespace, settings: Mapping[str, Any]) -> None:
+    """Take settings of a command or a log, under the names of `capacity.arguments` and `capacity.logs`."""
+    for setting, option in OPTIONS.items():
+        value = settings.get(setting)
+        if value is not None and getattr(args, option) in (None, False, 0.0, "auto"):
+            setattr(args, option, value)
+    if settings.get("kv_memory_bytes") is not None and args.kv_memory_gib is None:
+        args.kv_memory_gib = f"{settings['kv_memory_bytes'] / GIB:.10f}"
+    if settings.get("hybrid_kv_cache") is False:
+        args.disable_hybrid_kv_cache_manager = True
+    if settings.get("enable_lora") and args.max_loras is None:
+        args.max_loras = 1
+    if settings.get("enable_chunked_prefill") is False and args.max_num_batched_tokens is None:
+        args.max_num_batched_tokens = args.max_model_len
+
+
+OPTIONS = {
+    "model": "model",
+    "tensor_parallel": "tensor_parallel_size",
+    "pipeline_parallel": "pipeline_parallel_size",
+    "data_parallel": "data_parallel_size",
+    "decode_context_parallel": "decode_context_parallel_size",
+    "gpu_memory_utilization": "utilization",
+    "mem_fraction_static": "utilization",
+    "free_gpu_memory_fraction": "utilization",
+    "max_model_len": "max_model_len",
+    "max_num_seqs": "max_num_seqs",
+    "max_num_batched_tokens": "max_num_batched_tokens",
+    "dtype": "dtype",
+    "quantization": "quantization",
+    "kv_cache_dtype": "kv_cache_dtype",
+    "block_size": "block_size",
+    "cpu_offload_gib": "cpu_offload_gb",
+    "swap_space_gib": "swap_space",
+    "num_gpu_blocks_override": "num_gpu_blocks",
+    "max_total_tokens": "max_total_tokens",
+    "enforce_eager": "enforce_eager",
+    "draft_model": "draft_model",
+    "speculative_tokens": "num_speculative_tokens",
+    "max_loras": "max_loras",
+    "max_lora_rank": "max_lora_rank",
+    "dp_attention": "enable_dp_attention",
+}
+"""Setting of a command or a log to the option that says the same."""
+OTHER_SETTINGS = ("kv_memory_bytes", "hybrid_kv_cache", "enable_lora", "enable_chunked_prefill", "speculative")
+"""Settings that have no option of their own and are used all the same."""
+
+
+def _or(value: int | None, otherwise: int) -> int:
+    return otherwise if value is None else value
+
+
+def _model_name(text: str) -> tuple[str, str | None]:
+    """(what the catalogue is asked for, quantisation that the file or the checkpoint's name states)."""
+    from kvsim.capacity.weights.quantization import of_checkpoint
+
+    path = os.path.expanduser(text)
+    if os.path.isdir(path):
+        path = os.path.join(path, "config.json")
+    if text.lower().endswith(".json") or os.path.isfile(path):
+        return text, _configured(path)
+    return of_checkpoint(text)
+
+
+def _configured(path: str) -> str | None:
+    """The quantisation of a config.json; what is wrong with the file is the reader's to say."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            keys: Any = json.load(file)
+    except (OSError, ValueError):
+        return None
+    stated = keys.get("quantization_config") if isinstance(keys, dict) else None
+    if not isinstance(stated, dict):
+        return None
+    method = str(stated.get("quant_method", ""))
+    if method == "fp8" and stated.get("weight_block_size"):
+        return "fp8-block"
+    if method == "compressed-tensors":
+        text = json.dumps(stated)
+        return "w4a16" if '"num_bits": 4' in text else "fp8" if '"type": "float"' in text else "int8"
+    return method or None
+
+
+def _card(args: argparse.Namespace) -> tuple["Gpu | None", "Span"]:
+    from kvsim.capacity.span import Span
+    from kvsim.catalog.gpus import gpu
+    from kvsim.units import parse_size
+
+    stated = Span.printed_gib(args.gpu_total_gib) if args.gpu_total_gib else None
+    if args.gpu is None:
+        if stated is None:
+            raise InputError("--gpu is missing; name one of `kvsim gpus`, a size such as 24GiB, or --gpu-total-gib")
+        return None, stated
+    if args.gpu[:1].isdigit() and args.gpu.rstrip()[-1:] == "B":
+        try:
+            return None, stated or Span.exactly(parse_size(args.gpu))
+        except ValueError as error:
+            raise InputError(f"--gpu: {error}") from None
+    card = gpu(args.gpu)
+    return card, stated or Span.exactly(card.memory_bytes)
+
+
+def _given(args: argparse.Namespace) -> "Given":
+    from kvsim.capacity.deployment import Given
+    from kvsim.capacity.span import Span
+
+    def span(text: str | None) -> "Span | None":
+        return None if text is None else Span.printed_gib(text)
+
+    return Given(
+        weights=span(args.weights_gib),
+        activation=span(args.activation_gib),
+        non_torch=span(args.non_torch_gib),
+        cuda_graphs=span(args.cuda_graph_gib),
+        kv_memory=span(args.kv_memory_gib),
+        num_gpu_blocks=args.num_gpu_blocks,
+    )
+
+
+def _from_scenario(args: argparse.Namespace) -> dict[str, int]:
+    """Fill in what a scenario says where no option does; returns the mean and p95 length of its requests."""
+    from itertools import islice
+
+    from kvsim import scenario
+    from kvsim.capacity.checking.scores import quantile
+    from kvsim.scenario.build import build
+
+    loaded = scenario.load_all(args.scenario)[0]
+    settings = loaded.settings
+    for name, value in {
+        "model": loaded.model,
+        "gpu": settings.gpu,
+        "engine": settings.engine.profile,
+        "tensor_parallel_size": settings.tensor_parallel,
+        "max_model_len": settings.engine.max_model_len,
+        "max_num_seqs": settings.engine.max_num_seqs,
+        "max_num_batched_tokens": settings.engine.max_num_batched_tokens,
+        "utilization": settings.capacity.gpu_memory_utilization,
+    }.items():
+        if getattr(args, name) is None:
+            setattr(args, name, value)
+    if settings.pool is None:
+        # Lengths are asked for here, whatever the card has room for.
+        loaded = scenario.load_all(args.scenario, ["pool.tokens=1000000"])[0]
+    workload = build(loaded, loaded.seed).workload
+    tokens = [request.prompt_tokens + request.output_tokens for request in islice(workload, SAMPLED)]
+    p95 = quantile(tokens, 0.95)
+    return {"mean": round(sum(tokens) / len(tokens)), "p95": round(p95 or 0)}
+
+
+SAMPLED = 1000
+"""Requests of a scenario whose lengths are looked at."""

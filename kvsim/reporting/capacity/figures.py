@@ -1,0 +1,95 @@
+"""A plan's figures: how many requests of each length run at once, and a single request's KV against the weights."""
+
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kvsim.capacity.plan import Plan
+from kvsim.metrics.result import to_json, write_whole
+from kvsim.reporting.style import FOOTER_LETTERS, INK, PALE_INK, house_style, new_figure, save_figure
+from kvsim.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+GIB = 2**30
+LENGTHS = tuple(4096 * 2**power for power in range(9))
+"""Context lengths from 4K to 1M tokens."""
+KV, WEIGHTS = "#0072B2", "#E69F00"
+
+
+def write_plan(made: Plan, record: dict[str, Any], folder: str | Path) -> list[Path]:
+    """Write `plan.json`, `concurrency.png|svg` and `kv-and-weights.png|svg` into `folder`, made if it is not there."""
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    written = [write_whole(target / "plan.json", to_json(record).encode())]
+    written += save_figure(concurrency(made), target, "concurrency")
+    return written + save_figure(kv_and_weights(made), target, "kv-and-weights")
+
+
+def concurrency(made: Plan) -> "Figure":
+    """Requests at once against their length; what lies beyond the model's own limit is drawn pale."""
+    with house_style():
+        figure = new_figure(3.0)
+        axes = figure.add_axes((0.13, 0.24, 0.84, 0.65))
+        limit = made.deployment.model.max_context
+        inside = [length for length in LENGTHS if length <= limit]
+        axes.plot(LENGTHS, [made.requests_at_once(length) for length in LENGTHS], color=PALE_INK, linestyle=":")
+        axes.plot(inside, [made.requests_at_once(length) for length in inside], color=KV, marker="o", markersize=3)
+        axes.axhline(1, color=INK, linewidth=0.7)
+        _log_scale(axes)
+        axes.set_ylabel("requests at once")
+        axes.set_title(f"{_title(made)}: requests that fit")
+        _lengths(axes)
+        _footer(figure, made)
+    return figure
+
+
+def kv_and_weights(made: Plan) -> "Figure":
+    """KV of a single request on one GPU, beside the weights there, from 4K to 1M tokens."""
+    with house_style():
+        figure = new_figure(3.0)
+        axes = figure.add_axes((0.13, 0.24, 0.84, 0.65))
+        step = made.deployment.step_tokens
+        shape = made.layout
+        sizes = [shape.request_blocks(length, step) * shape.block_bytes / GIB for length in LENGTHS]
+        axes.plot(LENGTHS, sizes, color=KV, marker="o", markersize=3, label="KV of one request")
+        axes.axhline(made.stage.weights.best / GIB, color=WEIGHTS, label="weights")
+        axes.axhline(made.deployment.total.best / GIB, color=INK, linewidth=0.7, linestyle="--", label="card")
+        _log_scale(axes)
+        axes.set_ylabel("GiB on one GPU")
+        axes.set_title(f"{_title(made)}: one request")
+        axes.legend()
+        _lengths(axes)
+        _footer(figure, made)
+    return figure
+
+
+def _title(made: Plan) -> str:
+    asked = made.deployment
+    card = asked.gpu.name if asked.gpu is not None else f"{asked.total.gib:.2f} GiB"
+    cards = asked.tensor_parallel * asked.pipeline_parallel
+    return f"{asked.model.name}, {f'{cards} x ' if cards > 1 else ''}{card}"
+
+
+def _log_scale(axes: "Axes") -> None:
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+
+
+def _lengths(axes: "Axes") -> None:
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(LENGTHS, [_length(length) for length in LENGTHS])
+    axes.set_xlabel("tokens of a request")
+
+
+def _length(tokens: int) -> str:
+    return f"{tokens // 1024}K" if tokens < 2**20 else "1M"
+
+
+def _footer(figure: "Figure", made: Plan) -> None:
+    low, high = made.tokens.low, made.tokens.high
+    text = f"kvsim {__version__} · {made.provenance['policy'].partition(' (')[0]} · {low:,.0f} to {high:,.0f} tokens"
+    lines = textwrap.fill(text, FOOTER_LETTERS)
+    figure.text(0.012, 0.01, lines, fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25)
