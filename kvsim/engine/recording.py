@@ -29,7 +29,10 @@ class Recording:
         self.swapped_slots = 0
         self.padding_tokens = 0
         """Positions of batches that held no token and were computed all the same."""
+        self.largest_step = (0, 0)
+        """The most tokens that a step computed, padding included, and the most sequences in one."""
         self._saturated_only = window == "saturated"
+        self._keeps = allocator.keeps
 
     # Requests.
 
@@ -115,6 +118,7 @@ class Recording:
         self.memory.step(start_ps, now_ps - start_ps, clock, use, beside, batch, stalled=plan.stalled)
         self.gaps.counts = batch.waiting > 0 or not self._saturated_only
         self.padding_tokens += batch.padding_tokens
+        self._computes(batch, 1, plan.rows.height + len(plan.chunks))
         if plan.stalled:
             self.gaps.stalled(start_ps)
         else:
@@ -139,7 +143,15 @@ class Recording:
         self.memory.leap(start_ps, ramp, steps, clock, owned, beside, batch)
         self.gaps.counts = batch.waiting > 0 or not self._saturated_only
         self.padding_tokens += batch.padding_tokens * steps
+        self._computes(batch, steps, batch.decode_tokens + batch.padding_tokens)
         self.gaps.leapt(start_ps, ramp, steps, batch.decode_tokens)
+
+    def _computes(self, batch: Batch, steps: int, sequences: int) -> None:
+        rows = batch.decode_tokens + batch.padding_tokens
+        tokens = batch.prefill_tokens + (rows if self._keeps else batch.context_tokens + rows * (steps - 1))
+        most_tokens, most_sequences = self.largest_step
+        if tokens > most_tokens or sequences > most_sequences:
+            self.largest_step = max(tokens, most_tokens), max(sequences, most_sequences)
 
     def stopped(
         self, start_ps: int, now_ps: int, clock: int, use: PoolUse, beside: Beside, batch: Batch, *,

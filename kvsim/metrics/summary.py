@@ -5,7 +5,7 @@ records, and only the inter-token latency comes from a histogram.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Sequence as Seq
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -76,6 +76,8 @@ class Run:
     moved: Moved = Moved()
     upkeep: Upkeep = field(default_factory=Upkeep)
     padding_tokens: int = 0
+    device_bytes: Mapping[str, int] | None = None
+    """The ledger of one rank's card at the largest step."""
     host_slots: int = 0
     """Slots of host memory for swapped requests."""
 
@@ -150,6 +152,7 @@ def metrics(run: Run) -> dict[str, Any]:
         "preemptions": log.preemptions,
         "lost_tokens": sum(record.lost_tokens for record in log.ended),
         "recomputed_tokens": sum(record.recomputed_tokens for record in log.ended),
+        "device_bytes": run.device_bytes,
         "swapped_tokens": sum(record.swapped_tokens for record in log.ended),
         **asdict(run.moved),
         "padding_tokens": run.padding_tokens,

@@ -3,8 +3,12 @@
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from kvsim.capacity.deployment import Deployment
+from kvsim.capacity.device import Device
+from kvsim.capacity.overheads.releases import release
 from kvsim.capacity.pages import PageRow, page_row
-from kvsim.capacity.pool import Overheads, Pool, pool_from_card
+from kvsim.capacity.pool import Overheads, Pool, loaded_bytes, pool_from_card
+from kvsim.capacity.span import Span
 from kvsim.capacity.tensors import kv_tensors
 from kvsim.catalog.engines import Profile, profile
 from kvsim.catalog.footprint import Footprint
@@ -54,6 +58,8 @@ class Simulation:
     workload: Workload
     traffic: Traffic
     scheduler: BatchScheduler
+    device: Device | None
+    """The ledger of each rank's card; None where what a step takes is not known."""
     timing: RooflineTiming
     max_model_len: int
     bytes_per_slot: int
@@ -107,12 +113,15 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         parameters,
         block_size=block_size,
     )
-    scheduler = _scheduler(scenario, rules, allocator, limit, footprint.kv_bytes_per_token)
+    pool_bytes = pool.slots * footprint.kv_bytes_per_token
+    device = _device(settings, rules, footprint, pool_bytes)
+    scheduler = _scheduler(scenario, rules, allocator, limit, footprint.kv_bytes_per_token, device)
     traffic = _traffic(scenario)
     return Simulation(
         workload=_workload(settings, traffic, seed),
         traffic=traffic,
         scheduler=scheduler,
+        device=device,
         timing=timing,
         max_model_len=limit,
         bytes_per_slot=footprint.kv_bytes_per_token,
@@ -125,7 +134,7 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
             "workload": _workload_provenance(settings),
         },
         not_modelled=_not_modelled(settings, rules, footprint),
-        notes=notes(settings, rules, footprint, pool.slots),
+        notes=notes(settings, rules, footprint, pool.slots, device),
     )
 
 
@@ -134,7 +143,12 @@ def _given(value: T | None, default: T) -> T:
 
 
 def _scheduler(
-    scenario: Scenario, rules: Profile, allocator: Allocator, max_model_len: int, kv_bytes_per_token: int
+    scenario: Scenario,
+    rules: Profile,
+    allocator: Allocator,
+    max_model_len: int,
+    kv_bytes_per_token: int,
+    device: Device | None,
 ) -> BatchScheduler:
     engine = scenario.settings.engine
     preemption = _given(engine.preemption, rules.preemption)
@@ -147,6 +161,12 @@ def _scheduler(
         "max_model_len": max_model_len,
         "host": HostPool(swap_space_bytes // kv_bytes_per_token) if preemption == "swap" else None,
     }
+    if device is not None and allocator.keeps:
+        budget, sequences = limits["max_num_batched_tokens"], limits["max_num_seqs"]
+        tokens = device.most_tokens(budget, sequences)
+        # A pool beside which not even a step of decoding has room is a what-if, and said to be one in the notes.
+        if sequences <= tokens < budget:
+            limits["workspace_tokens"] = tokens
     name = _given(engine.scheduler, rules.scheduler)
     if name == "static":
         return StaticScheduler(allocator, **limits)
@@ -159,6 +179,29 @@ def _scheduler(
         chunked_prefill=_given(engine.chunked_prefill, rules.chunked_prefill),
         reserve_full_isl=_given(engine.reserve_full_isl, rules.reserve_full_isl),
         **limits,
+    )
+
+
+def _device(settings: Settings, rules: Profile, footprint: Footprint, pool_bytes: int) -> Device | None:
+    capacity, card = settings.capacity, gpu(settings.gpu)
+    try:
+        deployment = Deployment(
+            model=footprint.model,
+            engine=release("vllm@0.2" if rules.engine != "vllm" else f"vllm@{rules.version}"),
+            total=Span.exactly(card.memory_bytes),
+            gpu=card,
+            tensor_parallel=footprint.tensor_parallel,
+        )
+    except InputError:
+        # The planner knows more rules than a run needs, of how a model is split over ranks.
+        return None
+    return Device(
+        card_bytes=card.memory_bytes,
+        weights_bytes=loaded_bytes(footprint),
+        pool_bytes=pool_bytes,
+        other_bytes=_given(capacity.non_torch, rules.non_torch_bytes)
+        + _given(capacity.cuda_graphs, rules.cuda_graph_bytes),
+        deployment=deployment,
     )
 
 
@@ -328,6 +371,5 @@ def _not_modelled(settings: Settings, rules: Profile, footprint: Footprint) -> l
         said.append(f"Fixed state per request: the {shape.state_layers} state layers of {shape.name} take no memory.")
     if isinstance(settings.allocator, NoCacheSettings):
         said.append("The workspace in which a step keeps the keys and values that it throws away afterwards.")
-    said.append("The workspace of a step: activations are budgeted at start-up, never short at run time.")
     said.append("Sampling, tokenisation, network and the client's side of TTFT.")
     return said
