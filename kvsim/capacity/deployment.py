@@ -176,6 +176,14 @@ class Deployment:
         return self.tensor_parallel // self.data_parallel if self.attention_data_parallel else self.tensor_parallel
 
     @property
+    def draft_ranks(self) -> int:
+        """Ranks that share the draft model: all where its heads can be shared so, else each holds it whole."""
+        if self.draft is None or self.draft.heads % self.tensor_parallel:
+            return 1
+        kv_heads, ranks = self.draft.kv_heads or 1, self.tensor_parallel
+        return ranks if not kv_heads % ranks or not ranks % kv_heads else 1
+
+    @property
     def number_bytes(self) -> int:
         """Bytes of a number that the engine computes with."""
         return dtype_bits(self.dtype) // 8

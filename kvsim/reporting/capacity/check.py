@@ -47,7 +47,7 @@ def _summary(value: Any) -> str:
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     head = ["row", "engine", "model", "GPU x TP", "KV tokens logged", "planned", "interval", "error %"]
-    head += ["overhead GiB logged", "planned", "verdict", "why"]
+    head += ["overhead GiB logged", "planned", "verdict", "why", "source"]
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     return lines + ["| " + " | ".join(_cells(row)) + " |" for row in rows]
 
@@ -73,6 +73,7 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
         _gib(planned.get("overhead_gib")),
         verdict,
         reason.replace("|", "/"),
+        f"[log]({row['source']})" if row["source"].startswith("https://") else row["source"],
     ]
 
 
