@@ -122,7 +122,8 @@ class Deployment:
         if self.utilization is not None:
             return self.utilization
         stated: float | None = self.engine.rules.get("utilization")
-        return stated if stated is not None else self._sglang_share
+        share = stated if stated is not None else self._sglang_share
+        return share * float(self.engine.rules.get("multimodal_share", 1)) if self.model.other_params_b else share
 
     @property
     def _sglang_share(self) -> float:
