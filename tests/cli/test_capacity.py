@@ -98,6 +98,14 @@ def test_a_run_takes_a_pasted_command_too(capsys):
     assert "most sequences at once" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "path", ["/models/Qwen2.5-7B-Instruct-AWQ", "/cache/hub/models--Qwen--Qwen2.5-7B-Instruct-AWQ/snapshots/abc"]
+)
+def test_a_folder_of_another_machine_is_known_by_its_name(path, capsys):
+    found = answer(capsys, "capacity", "--gpu", "L40S", "--engine-args", f"vllm serve {path} --max-model-len 8192")
+    assert (found["model"], found["settings"]["quantization"]) == ("qwen2.5-7b", "awq")
+
+
 def test_a_log_stands_beside_the_plan_and_settles_overheads(capsys, tmp_path):
     log, settled = tmp_path / "start.log", tmp_path / "settled.json"
     log.write_text(LOG)

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -135,6 +136,10 @@ def _model_name(text: str) -> tuple[str, str | None]:
         path = os.path.join(path, "config.json")
     if text.lower().endswith(".json") or os.path.isfile(path):
         return text, _configured(path)
+    if text.startswith("/") and not os.path.exists(path):
+        # A folder of another machine, as logs and commands for containers name it.
+        cached = re.search(r"models--[^/]+--([^/]+)", text)
+        text = cached[1] if cached else os.path.basename(text.rstrip("/"))
     return of_checkpoint(text)
 
 

@@ -10,8 +10,8 @@ from kvsim.reporting.style import INK, PALE_INK, house_style, new_figure, save_f
 HEADINGS = {
     "given": "Given what each log prints of its overheads, its KV memory or its blocks",
     "default": "From model, GPU and flags alone. Each row is planned without the non-torch memory that its own model "
-    "logged; the rule of the activation peak was written with these rows in view, and has no constant fitted to one. One "
-    "vote for each engine release, model, GPU and TP; errors of tokens are those of KV memory",
+    "logged; the rule and the constants of the activation peak were written with these rows in view. One vote for each "
+    "engine release, model, GPU and TP; errors of tokens are those of KV memory",
 }
 OVERHEAD = "#0072B2"
 
