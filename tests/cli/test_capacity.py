@@ -75,6 +75,25 @@ def test_a_scenario_says_model_card_engine_and_lengths(capsys):
     found = answer(capsys, "capacity", str(ROOT / "scenarios" / "azure-conversation.yaml"))
     assert (found["model"], found["gpu"], found["max_model_len"]) == ("llama-3.1-8b", "RTX-4090", 8192)
     assert found["requests_at_once"]["mean"] > found["requests_at_once"]["p95"]
+    # Its pool is given, here as in a run.
+    assert (found["kv_tokens"], found["provenance"]["blocks"]) == (41408, "given")
+
+
+def test_what_a_scenario_says_of_formats_and_memory_holds_and_an_option_beats_it(capsys, tmp_path):
+    scenario = tmp_path / "own.yaml"
+    scenario.write_text(
+        "model: {name: llama-3.1-8b, weights_dtype: fp8, kv_dtype: fp8}\ngpu: L40S\n"
+        "capacity: {activation: 2GiB, gpu_memory_utilization: 0.8}\n"
+        "workload: {rate: 1/s, requests: 5, prompt_tokens: 500, output_tokens: 100}\n"
+    )
+    found = answer(capsys, "capacity", str(scenario))
+    assert found["settings"]["quantization"] == found["settings"]["kv_cache_dtype"] == "fp8"
+    assert found["breakdown_gib"]["activation"] == 2
+    assert found["settings"]["gpu_memory_utilization"] == 0.8
+    assert found["requests_at_once"].keys() == {"mean", "p95"}
+    again = answer(capsys, "capacity", str(scenario), "--activation-gib", "1.00", "--quantization", "awq")
+    assert again["breakdown_gib"]["activation"] == 1
+    assert again["settings"]["quantization"] == "awq"
 
 
 def test_a_pasted_command_says_what_is_done_with_each_flag(capsys):

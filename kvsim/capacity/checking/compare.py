@@ -28,7 +28,8 @@ def given_record(row: Row) -> Record:
         made = _plan(row, deployment(row, given, shape or plain_model(1, 1, 64)))
     except KvsimError as error:
         return _record(row, None, str(error))
-    return _needed(row, _record(row, made, "given " + _given_word(given)))
+    record = _needed(row, _record(row, made, "given " + _given_word(given)))
+    return _from_overheads(row, given, made, record)
 
 
 def default_record(row: Row) -> Record:
@@ -45,6 +46,23 @@ def default_record(row: Row) -> Record:
     record = _record(row, made, "estimated" if known else "estimated; weights as logged, nobody published them")
     if not known:
         record["predicted"]["weights_gib"] = None
+    return record
+
+
+def _from_overheads(row: Row, given: Given, made: Plan, record: Record) -> Record:
+    """KV memory from the logged overheads as well, where both are printed."""
+    kv = row.kv_memory
+    if (
+        kv is None
+        or row.number("util") is None
+        or not all((given.activation, given.non_torch, made.deployment.total.best))
+    ):
+        return record
+    again = plan(replace(made.deployment, given=replace(given, kv_memory=None))).stage.kv
+    name = "kv_memory_from_overheads"
+    record["predicted"][f"{name}_gib"] = again.gib
+    record["error"][name] = round(again.best / kv.best - 1, 5)
+    record["inside"][name] = again.low <= kv.high and kv.low <= again.high
     return record
 
 
