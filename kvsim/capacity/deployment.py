@@ -177,6 +177,11 @@ class Deployment:
         return self.tensor_parallel // self.data_parallel if self.attention_data_parallel else self.tensor_parallel
 
     @property
+    def pool_ranks(self) -> int:
+        """Ranks whose pools add up: context-parallel ones hold shares of a request, data-parallel ones other requests."""
+        return self.decode_context_parallel * (self.data_parallel if self.attention_data_parallel else 1)
+
+    @property
     def draft_ranks(self) -> int:
         """Ranks that share the draft model: all where its heads can be shared so, else each holds it whole."""
         if self.draft is None or self.draft.heads % self.tensor_parallel:

@@ -83,12 +83,8 @@ def _weights(deployment: Deployment) -> list[Stage]:
 
 
 def _pool(deployment: Deployment, rules: EnginePolicy, shape: Layout, blocks: Span) -> tuple[Span, Span]:
-    """(tokens, concurrency) of the pool: context-parallel ranks hold a share of each request, data-parallel attention
-    ranks requests of their own."""
-    longest, step = deployment.longest, deployment.step_tokens
-    ranks = deployment.decode_context_parallel
-    if deployment.attention_data_parallel:
-        ranks *= deployment.data_parallel
+    """(tokens, concurrency) of the pools of all ranks that add up."""
+    longest, step, ranks = deployment.longest, deployment.step_tokens, deployment.pool_ranks
     concurrency = blocks.each(lambda count: rules.concurrency(shape, count, longest, step) * ranks)
     tokens = Span(
         *(
