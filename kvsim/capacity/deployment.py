@@ -178,7 +178,7 @@ class Deployment:
 
     @property
     def pool_ranks(self) -> int:
-        """Ranks whose pools add up: context-parallel ones hold shares of a request, data-parallel ones other requests."""
+        """Ranks whose pools add up: context-parallel ones share requests, data-parallel ones have others each."""
         return self.decode_context_parallel * (self.data_parallel if self.attention_data_parallel else 1)
 
     @property
