@@ -27,11 +27,13 @@ class Request:
     patience_ps: int | None = None
     priority: int = 0
     tenant: str = ""
+    more_outputs: tuple[int, ...] = ()
+    """True output lengths of the further samples of the same prompt, where the call asks for more than one."""
 
 
 @dataclass(slots=True, eq=False)
 class Sequence:
-    """What a policy may know of a request, and how far it has come.
+    """What a policy may know of a request, or of one of its samples, and how far it has come.
 
     `tokens` counts the known tokens (prompt plus generated) and `written` those whose KV exists. While the sequence
     decodes, both advance with the decode clock and are not touched one by one: then `written` is `origin + clock` and
@@ -52,8 +54,17 @@ class Sequence:
     origin: int = 0
     decoding: bool = False
     admission: int = -1
+    request: int | None = None
+    """The request that it is one of several samples of; None where it is the only one."""
+    samples: tuple["Sequence", ...] = ()
+    """Further samples of its prompt, that fork off once the prompt is computed (where the allocator can share)."""
     gone: bool = False
     """Left while it waited (cancelled); the queue drops it when it comes to it."""
+
+    @property
+    def seats(self) -> int:
+        """Sequences that it is, or will be once its samples have forked off."""
+        return 1 + len(self.samples)
 
     @property
     def reach(self) -> int:

@@ -31,6 +31,16 @@ class DecodeSet:
     count: int = 0
     written: int = 0
     """Written tokens of all members together."""
+    origin_squares: int = 0
+    """Sum of the squares of the members' origins."""
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of tokens that attend to one another if all members, with the token each computes now, start anew."""
+        ahead = self.clock + 1
+        origins = self.written - self.count * self.clock
+        squares = self.origin_squares + 2 * ahead * origins + self.count * ahead * ahead
+        return (squares + origins + self.count * ahead) // 2
 
     def join(self, sequence: Sequence) -> None:
         """Take in a sequence that has just sampled a token: all its known tokens but that one are written."""
@@ -38,6 +48,7 @@ class DecodeSet:
         sequence.decoding = True
         self.count += 1
         self.written += sequence.written
+        self.origin_squares += sequence.origin * sequence.origin
 
     def leave(self, sequence: Sequence) -> None:
         """Let a member go, its own numbers brought up to date."""
@@ -46,6 +57,7 @@ class DecodeSet:
         sequence.decoding = False
         self.count -= 1
         self.written -= written
+        self.origin_squares -= sequence.origin * sequence.origin
 
     def advance(self, steps: int = 1) -> None:
         """Every member has written `steps` tokens more."""
@@ -102,13 +114,23 @@ class Blocked(NamedTuple):
 
 
 class Preempted(NamedTuple):
-    """A running request that lost its KV."""
+    """A running request that gave up its place in the pool."""
 
     sequence: Sequence
     lost_tokens: int
     """Written tokens that are gone."""
     decoding: bool
     """It was decoding, not computing a prompt."""
+    swapped_tokens: int = 0
+    """Written tokens that wait in host memory instead."""
+
+
+class Forked(NamedTuple):
+    """`child` goes on from where `parent` is; they share `common` tokens for as long as both live."""
+
+    parent: Sequence
+    child: Sequence
+    common: int
 
 
 class Chunk(NamedTuple):
@@ -119,6 +141,22 @@ class Chunk(NamedTuple):
     written: int
 
 
+class Rows(NamedTuple):
+    """The decoding part of a step: as many rows, which attend to so many tokens together.
+
+    Each row attends to one token more from step to step. With ragged kernels the rows are the decoding sequences and
+    the context is theirs; padded kernels give every row the longest context, and static batching keeps the rows of
+    those that have finished.
+    """
+
+    height: int
+    """Rows."""
+    context: int
+
+
+NO_ROWS = Rows(0, 0)
+
+
 @dataclass(slots=True, eq=False)
 class StepPlan:
     """Who computes what in the next step, and what happened while that was decided."""
@@ -126,13 +164,27 @@ class StepPlan:
     chunks: list[Chunk] = field(default_factory=list)
     decodes: int = 0
     """Sequences that decode one token each."""
-    context: int = 0
-    """Tokens that these attend to: the written ones and the one being computed, over all of them."""
+    rows: Rows = NO_ROWS
+    """What the step computes for them."""
+    stalled: bool = False
+    """Only prompts are computed: those that decode wait for the next step."""
+    rectangle: bool = False
+    """The chunks are padded to the longest of them."""
+    pairs: int = 0
+    """Pairs of tokens that attend to one another where nothing is kept and all of `rows.context` is computed again."""
     copied_slots: int = 0
     mapped_pages: int = 0
+    gathered_slots: int = 0
+    """Written slots copied to keep the batch of a padded kernel compact."""
+    swapped_slots: int = 0
+    """Written slots that cross the link to host memory, in either direction, before the step can begin."""
     admitted: list[Sequence] = field(default_factory=list)
+    resumed: list[Sequence] = field(default_factory=list)
+    """Sequences that are back from host memory; those that were decoding go on in this very step."""
     preempted: list[Preempted] = field(default_factory=list)
     aborted: list[Sequence] = field(default_factory=list)
+    forked: list[Forked] = field(default_factory=list)
+    """Samples that have forked off at the end of their prompt, when the step is over."""
     blocked: list[Blocked] = field(default_factory=list)
     granted: list[Sequence] = field(default_factory=list)
     """Sequences whose own request for slots was met after the batch as a whole could not be, or by compaction."""
@@ -146,9 +198,45 @@ class StepPlan:
             self.granted += [blocked.sequence for blocked in grant.compacted]
 
     @property
+    def context(self) -> int:
+        """Tokens that the decoding part attends to, padding included."""
+        return self.rows.context
+
+    @property
     def empty(self) -> bool:
         """Nothing is computed: no time passes."""
         return not self.decodes and not self.chunks
+
+    @property
+    def padded_chunks(self) -> list[tuple[int, int]]:
+        """(tokens computed, tokens written before) of each chunk, padding included."""
+        shapes = [(chunk.tokens, chunk.written) for chunk in self.chunks]
+        if not self.rectangle or len(shapes) < 2:
+            return shapes
+        return [(max(tokens for tokens, _ in shapes), max(written for _, written in shapes))] * len(shapes)
+
+    @property
+    def padding_tokens(self) -> int:
+        """Positions of the batch that hold no token of anybody and are computed all the same."""
+        padding = self.rows.height - self.decodes
+        if self.rectangle:
+            padding += sum(tokens for tokens, _ in self.padded_chunks) - sum(chunk.tokens for chunk in self.chunks)
+        return padding
+
+
+@dataclass(slots=True, eq=False)
+class Upkeep:
+    """What it takes an allocator to do its work: counts since the start, of blocks or of regions."""
+
+    allocations: int = 0
+    frees: int = 0
+    copies: int = 0
+    """Blocks or regions whose content was copied to another place."""
+    evictions: int = 0
+    """Cached blocks that lost their content."""
+    mapped_pages: int = 0
+    table_bytes: int = 0
+    """The most that the tables saying where everything lies took at any time."""
 
 
 class PoolUse(NamedTuple):

@@ -24,7 +24,7 @@ def spread(mean):
 def memory_table(rows, waste, fill):
     """Levels that rise to `fill` of the pool and fall again, `waste` of the allocated without valid KV."""
     table = {name: array("q") for name in CLASSES}
-    table |= {"time_s": array("d"), "running": array("q"), "waiting": array("q")}
+    table |= {"time_s": array("d"), "running": array("q"), "waiting": array("q"), "largest_hole": array("q")}
     for row in range(rows):
         swing = min(1.0, row / 40) * (0.85 + 0.15 * ((row * 7919) % 101) / 100) * (row < rows - 1)
         allocated = int(POOL_TOKENS * fill * swing)
@@ -39,7 +39,9 @@ def memory_table(rows, waste, fill):
         table["time_s"].append(row * 0.25)
         table["running"].append(allocated // 1200)
         table["waiting"].append(max(0, int(30 * swing) - 20))
-    return table
+        table["largest_hole"].append(level["free"] // 2)
+    shares = {"fragmentation": [0.5] * rows, "unusable": [0.25 if number else None for number in table["waiting"]]}
+    return table | {name: array("q", [0] * rows) for name in ("host", "shared", "duplicate")} | shares
 
 
 def steps_table(rows):
@@ -49,6 +51,7 @@ def steps_table(rows):
         "steps": array("q", [10 if row % 3 else 1 for row in range(rows - 1)]),
         "prefill_tokens": array("q", [0 if row % 3 else 900 for row in range(rows - 1)]),
         "decode_tokens": array("q", [300 if row % 3 else 30 for row in range(rows - 1)]),
+        "padding_tokens": array("q", [0] * (rows - 1)),
         "context_tokens": array("q", [30_000] * (rows - 1)),
         "running": array("q", [30] * (rows - 1)),
         "waiting": array("q", [2] * (rows - 1)),
@@ -75,6 +78,8 @@ def requests_table(count):
         "preemptions": array("q", [index % 10 == 3 for index in range(count)]),
         "lost_tokens": array("q", [500 * (index % 10 == 3) for index in range(count)]),
         "recomputed_tokens": array("q", [500 * (index % 10 == 3) for index in range(count)]),
+        "swapped_tokens": array("q", [0] * count),
+        "samples": array("q", [1] * count),
         "queue_s": [None if no else 0.5 for no in rejected],
         "prefill_s": [None if no else 0.2 for no in rejected],
         "ttft_s": [None if no else 0.7 for no in rejected],
@@ -102,6 +107,7 @@ def preemptions_table():
         "time_s": array("d", [10 + row * 1.5 for row in range(10)]),
         "request": array("q", range(3, 103, 10)),
         "lost_tokens": array("q", [500] * 10),
+        "swapped_tokens": array("q", [0] * 10),
     }
 
 

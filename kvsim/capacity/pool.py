@@ -56,7 +56,7 @@ def pool_from_card(
     """
     if not 0 < utilization <= 1:
         raise ValueError(f"utilization is {utilization}; it must be a share above 0, at most 1")
-    weights = _weight_bytes(footprint)
+    weights = loaded_bytes(footprint)
     memory = Memory(
         Span.exactly(gpu.memory_bytes),
         utilization,
@@ -81,7 +81,7 @@ def pool_from_card(
     return Pool(blocks * block_size, f"from the card: {sums} leaves {format_size(left)} of KV per rank")
 
 
-def _weight_bytes(footprint: Footprint) -> int:
+def loaded_bytes(footprint: Footprint) -> int:
     """What each rank loads."""
     schemes = {"fp8": "fp8", "int8": "int8", "int4": "w4a16"}
     dtype = footprint.weights_dtype
@@ -102,6 +102,6 @@ def _remedy(footprint: Footprint, room_bytes: int, block_size: int) -> str:
             split = replace(footprint, tensor_parallel=ranks)
         except ValueError:
             continue
-        if room_bytes - _weight_bytes(split) >= block_size * split.kv_bytes_per_token:
+        if room_bytes - loaded_bytes(split) >= block_size * split.kv_bytes_per_token:
             return f"tensor_parallel: {ranks} would fit; {others} too"
     return f"No tensor_parallel fits; {others}"

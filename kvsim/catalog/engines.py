@@ -1,8 +1,10 @@
 """Engine profiles: the scheduling and memory rules of one release of a serving engine, as data."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 from kvsim.catalog.names import DATA, key, unknown
 
@@ -11,11 +13,15 @@ from kvsim.catalog.names import DATA, key, unknown
 class Profile:
     """The rules and defaults of one engine release, as kvsim runs them.
 
+    `scheduler` says who is in a step (continuous, prefill-first, static), `kernel` how attention reads sequences of
+    unequal length (ragged, padded), `allocator` how memory is given out, in the keys of a scenario.
     `pipeline_depth` is the number of batches in flight (1: a step is planned after the last one's result).
     Sizes are tokens (`block_size`, `max_num_batched_tokens`, `long_prefill_token_threshold`, 0 for none) and
     sequences (`max_num_seqs`). `reserve_full_isl`: admit only if the blocks of all current tokens fit now.
     `watermark`: share of the pool's blocks that admission leaves untouched. `gpu_memory_utilization`: share
-    of the GPU's total memory for everything. `preemption`: what happens to a victim's KV. The overheads are
+    of the GPU's total memory for everything. `preemption`: what happens to a victim's KV; `swap_space_bytes`: host
+    memory for it on each GPU. Where prompts are not chunked the token budget is at least the longest context. The
+    overheads are
     bytes on one GPU that are neither weights nor KV: `activation_bytes` of the profiled step,
     `non_torch_bytes`, `cuda_graph_bytes`; they are measured examples with a date (`overheads_source`), not
     rules. `known_deviations` says in sentences where kvsim differs from the release.
@@ -26,7 +32,8 @@ class Profile:
     version: str
     scheduler: str
     pipeline_depth: int
-    allocator: str
+    kernel: str = "ragged"
+    allocator: Mapping[str, Any] = field(default_factory=dict)
     block_size: int
     max_num_seqs: int
     max_num_batched_tokens: int
@@ -36,6 +43,7 @@ class Profile:
     watermark: float
     gpu_memory_utilization: float
     preemption: str
+    swap_space_bytes: int = 0
     prefix_caching: bool
     activation_bytes: int
     non_torch_bytes: int

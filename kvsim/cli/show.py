@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kvsim.metrics.result import Result, to_json
 from kvsim.reporting.comparison import Group, Row, comparison_table
-from kvsim.reporting.finding import LEGEND, finding, measured, shared, sources
+from kvsim.reporting.finding import LEGEND, finding, ledger, measured, shared, sources
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,7 +49,7 @@ def print_results(args: argparse.Namespace, results: Sequence[Result]) -> None:
     out.print()
     for note in shared([r.notes for r in results], results):
         print_text(out, f"note: {note}")
-    for source in shared([sources(r) for r in results], results):
+    for source in shared([sources(r) + ledger(r) for r in results], results):
         print_text(out, source, "dim")
     gaps = shared([r.not_modelled for r in results], results)
     if gaps:

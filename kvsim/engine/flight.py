@@ -8,7 +8,7 @@ from typing import Protocol
 
 from kvsim.engine.recording import Recording
 from kvsim.memory.interface import Allocator, Leap
-from kvsim.metrics.memory import Batch, Ramp
+from kvsim.metrics.memory import Batch, Beside, Ramp
 from kvsim.metrics.requests import Journey
 from kvsim.request import Sequence
 from kvsim.scheduling.interface import Scheduler
@@ -41,7 +41,7 @@ class Flight(Protocol):
 class StepInFlight:
     """One planned step."""
 
-    __slots__ = ("_allocator", "_batch", "_external", "_recording", "_scheduler", "end_ps", "plan", "start_ps")
+    __slots__ = ("_allocator", "_batch", "_beside", "_recording", "_scheduler", "end_ps", "plan", "start_ps")
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class StepInFlight:
         plan: StepPlan,
         scheduler: Scheduler,
         recording: Recording,
-        external: int,
+        beside: Beside,
         batch: Batch,
     ) -> None:
         self.start_ps = start_ps
@@ -59,7 +59,7 @@ class StepInFlight:
         self._scheduler = scheduler
         self._allocator = scheduler.allocator
         self._recording = recording
-        self._external = external
+        self._beside = beside
         self._batch = batch
 
     def cut(self, now_ps: int) -> bool:
@@ -73,13 +73,17 @@ class StepInFlight:
     def finish(self, live: Mapping[int, Journey]) -> list[Sequence]:
         """See `Flight`."""
         clock, use = self._allocator.decodes.clock, self._allocator.usage()
-        self._recording.stepped(self.start_ps, self.end_ps, clock, use, self._external, self._batch, self.plan, live)
-        return self._scheduler.complete(self.plan)
+        self._recording.stepped(self.start_ps, self.end_ps, clock, use, self._beside, self._batch, self.plan, live)
+        sampled = self._scheduler.complete(self.plan)
+        for fork in self.plan.forked:
+            self._recording.forked(*fork)
+        return sampled
 
     def stop(self, now_ps: int) -> None:
         """See `Flight`."""
         clock, use = self._allocator.decodes.clock, self._allocator.usage()
-        self._recording.stopped(self.start_ps, now_ps, clock, use, self._external, self._batch)
+        stalled = self.plan.stalled
+        self._recording.stopped(self.start_ps, now_ps, clock, use, self._beside, self._batch, stalled=stalled)
 
 
 class LeapInFlight:
@@ -88,7 +92,7 @@ class LeapInFlight:
     __slots__ = (
         "_allocator",
         "_batch",
-        "_external",
+        "_beside",
         "_leap",
         "_ramp",
         "_recording",
@@ -104,7 +108,7 @@ class LeapInFlight:
         leap: Leap,
         allocator: Allocator,
         recording: Recording,
-        external: int,
+        beside: Beside,
         batch: Batch,
     ) -> None:
         self.start_ps = start_ps
@@ -114,7 +118,7 @@ class LeapInFlight:
         self._steps = leap.steps
         self._allocator = allocator
         self._recording = recording
-        self._external = external
+        self._beside = beside
         self._batch = batch
 
     def cut(self, now_ps: int) -> bool:
@@ -147,9 +151,9 @@ class LeapInFlight:
         start_ps = self.start_ps + self._ramp.until(done)
         if start_ps < now_ps:
             clock, use = self._allocator.decodes.clock, self._allocator.leap(1).use_at(0)
-            self._recording.stopped(start_ps, now_ps, clock, use, self._external, self._batch)
+            self._recording.stopped(start_ps, now_ps, clock, use, self._beside, self._batch)
 
     def _apply(self, steps: int) -> None:
         clock = self._allocator.decodes.clock
-        self._recording.leapt(self.start_ps, self._ramp, steps, clock, self._leap, self._external, self._batch)
+        self._recording.leapt(self.start_ps, self._ramp, steps, clock, self._leap, self._beside, self._batch)
         self._leap.apply(steps)

@@ -2,32 +2,37 @@
 
 from collections.abc import Mapping
 
-from kvsim.metrics.histogram import DurationHistogram
-from kvsim.metrics.memory import Batch, Levels, MemoryRecorder, Ramp
+from kvsim.engine.duplicates import Duplicates
+from kvsim.engine.gaps import TokenGaps
+from kvsim.memory.interface import Allocator
+from kvsim.metrics.memory import Batch, Beside, Levels, MemoryRecorder, Ramp
 from kvsim.metrics.requests import Journey, RequestLog
 from kvsim.metrics.window import Occupancy
+from kvsim.request import Sequence
 from kvsim.step import PoolUse, Preempted, Short, StepPlan
 
 
 class Recording:
     """The recorders of one replica; request records and step records share nothing but the calls made here."""
 
-    def __init__(self, pool_slots: int, *, window: str = "auto", warmup_ps: int = 0, check: bool = False) -> None:
+    def __init__(self, allocator: Allocator, *, window: str = "auto", warmup_ps: int = 0, check: bool = False) -> None:
         self.occupancy = Occupancy()
         self.requests = RequestLog()
-        self.memory = MemoryRecorder(pool_slots, self.occupancy, window=window, check=check)
-        self.gaps = DurationHistogram()
-        """Inter-token latency: every gap between two tokens of a request that arrived after the warm-up.
-
-        In a saturated window: those that end in a step of the window.
-        """
+        self.memory = MemoryRecorder(
+            allocator.pool_slots, self.occupancy, window=window, check=check, has_holes=allocator.has_holes
+        )
+        self.upkeep = allocator.upkeep
+        self.duplicates = Duplicates()
+        self.gaps = TokenGaps(warmup_ps=warmup_ps)
         self.copied_slots = 0
-        self._warmup_ps = warmup_ps
+        self.gathered_slots = 0
+        self.swapped_slots = 0
+        self.padding_tokens = 0
+        """Positions of batches that held no token and were computed all the same."""
+        self.largest_step = (0, 0)
+        """The most tokens that a step computed, padding included, and the most sequences in one."""
         self._saturated_only = window == "saturated"
-        self._counts = True
-        """The step that is being recorded lies in the measured window, if that is a saturated one."""
-        self._early: set[int] = set()
-        """Decoding requests that arrived before the end of the warm-up; their gaps do not count."""
+        self._keeps = allocator.keeps
 
     # Requests.
 
@@ -40,7 +45,8 @@ class Recording:
         """A request that can never be served is refused on arrival."""
         self.requests.arrive(journey)
         self.requests.blocked(now_ps, journey, short, "reject")
-        self.requests.end(now_ps, journey, "rejected", 0)
+        for sample in journey.samples:
+            self.requests.end(now_ps, sample, "rejected", 0)
 
     def blocked(self, now_ps: int, journey: Journey, short: Short, outcome: str) -> None:
         """An allocation could not be met."""
@@ -52,32 +58,50 @@ class Recording:
         if journey.first_scheduled_ps is None:
             journey.first_scheduled_ps = now_ps
 
+    def resumed(self, now_ps: int, journey: Journey) -> None:
+        """A preempted request is back from host memory, and decodes if it did."""
+        journey.blocked_cause = None
+        self.duplicates.holds(journey.sequence, journey.sequence.written)
+        if journey.sequence.decoding:
+            self.gaps.resumed(journey)
+
     def preempted(self, now_ps: int, journey: Journey, victim: Preempted) -> None:
-        """A running request loses its KV; until now it emitted a token at the end of each step."""
+        """A running request gives up its place in the pool."""
         if victim.decoding:
-            journey.last_token_ps = now_ps
-            self._early.discard(journey.request.id)
-        self.requests.preempted(now_ps, journey, victim.lost_tokens)
-        self.memory.never_written.gives_back(journey.sequence)
+            self.gaps.paused(now_ps, journey)
+        self.requests.preempted(now_ps, journey, victim.lost_tokens, victim.swapped_tokens)
+        self.left(journey)
 
     def sampled(self, now_ps: int, journey: Journey) -> None:
         """A prompt, or what had to be computed again, is done, and a token is out."""
-        early = journey.request.arrival_ps < self._warmup_ps
-        if early:
-            self._early.add(journey.request.id)
+        self.gaps.sampled(now_ps, journey)
         if journey.first_token_ps is None:
             journey.first_token_ps = now_ps
-        elif self._counts and not early:
-            self.gaps.add(now_ps - journey.last_token_ps)
 
-    def ended(self, now_ps: int, journey: Journey, end: str, generated: int) -> None:
-        """A request that was in the system has ended."""
-        self._early.discard(journey.request.id)
+    def left(self, journey: Journey) -> None:
+        """A sequence owns nothing any more."""
+        self.gaps.left(journey.sequence)
         self.memory.never_written.gives_back(journey.sequence)
-        self.occupancy.leave(now_ps)
-        self.requests.end(now_ps, journey, end, generated)
+        self.duplicates.left(journey.sequence)
+
+    def ended(self, now_ps: int, journey: Journey, end: str, generated: int) -> bool:
+        """A request that was in the system, or one sample of it, has ended; True if the whole request has."""
+        over = self.requests.end(now_ps, journey, end, generated)
+        if over:
+            self.occupancy.leave(now_ps)
+        return over
 
     # Steps.
+
+    def planned(self, plan: StepPlan) -> None:
+        """What a plan moves and computes in vain."""
+        self.copied_slots += plan.copied_slots
+        self.gathered_slots += plan.gathered_slots
+        self.swapped_slots += plan.swapped_slots
+
+    def beside(self, external: int, allocator: Allocator, host: int) -> Beside:
+        """What is to be known of the pool beside the allocator's own count."""
+        return Beside(external, allocator.shared_slots, self.duplicates.slots, host)
 
     def stepped(
         self,
@@ -85,19 +109,25 @@ class Recording:
         now_ps: int,
         clock: int,
         use: PoolUse,
-        external: int,
+        beside: Beside,
         batch: Batch,
         plan: StepPlan,
         live: Mapping[int, Journey],
     ) -> None:
         """A planned step is over, and nothing is written yet."""
-        duration = now_ps - start_ps
-        self.memory.step(start_ps, duration, clock, use, external, batch)
-        self._counts = batch.waiting > 0 or not self._saturated_only
-        if self._counts:
-            self.gaps.add(duration, plan.decodes - len(self._early))
+        self.memory.step(start_ps, now_ps - start_ps, clock, use, beside, batch, stalled=plan.stalled)
+        self.gaps.counts = batch.waiting > 0 or not self._saturated_only
+        self.padding_tokens += batch.padding_tokens
+        self._computes(batch, 1, plan.rows.height + len(plan.chunks))
+        if plan.stalled:
+            self.gaps.stalled(start_ps)
+        else:
+            self.gaps.stepped(start_ps, now_ps, plan.decodes)
+            self.duplicates.stepped()
         for chunk in plan.chunks:
-            self.requests.written(live[chunk.sequence.id], chunk.written, chunk.tokens)
+            journey = live[chunk.sequence.id]
+            self.requests.written(journey, chunk.written, chunk.tokens)
+            self.duplicates.written(chunk)
 
     def leapt(
         self,
@@ -106,14 +136,31 @@ class Recording:
         steps: int,
         clock: int,
         owned: Levels,
-        external: int,
+        beside: Beside,
         batch: Batch,
     ) -> None:
         """A leap is over, and nothing is written yet."""
-        self.memory.leap(start_ps, ramp, steps, clock, owned, external, batch)
-        if batch.waiting > 0 or not self._saturated_only:
-            self.gaps.add_ramp(ramp.first_ps, ramp.rise_ps, steps, batch.decode_tokens - len(self._early))
+        self.memory.leap(start_ps, ramp, steps, clock, owned, beside, batch)
+        self.gaps.counts = batch.waiting > 0 or not self._saturated_only
+        self.padding_tokens += batch.padding_tokens * steps
+        self._computes(batch, steps, batch.decode_tokens + batch.padding_tokens)
+        self.gaps.leapt(start_ps, ramp, steps, batch.decode_tokens)
 
-    def stopped(self, start_ps: int, now_ps: int, clock: int, use: PoolUse, external: int, batch: Batch) -> None:
+    def _computes(self, batch: Batch, steps: int, sequences: int) -> None:
+        rows = batch.decode_tokens + batch.padding_tokens
+        tokens = batch.prefill_tokens + (rows if self._keeps else batch.context_tokens + rows * (steps - 1))
+        most_tokens, most_sequences = self.largest_step
+        if tokens > most_tokens or sequences > most_sequences:
+            self.largest_step = max(tokens, most_tokens), max(sequences, most_sequences)
+
+    def stopped(
+        self, start_ps: int, now_ps: int, clock: int, use: PoolUse, beside: Beside, batch: Batch, *,
+        stalled: bool = False,
+    ) -> None:  # fmt: skip
         """The horizon cuts a step."""
-        self.memory.stop(start_ps, now_ps, clock, use, external, batch)
+        self.memory.stop(start_ps, now_ps, clock, use, beside, batch, stalled=stalled)
+
+    def forked(self, parent: Sequence, child: Sequence, common: int) -> None:
+        """`child` has forked off `parent` at the end of its prompt, of which they share `common` tokens for good."""
+        self.memory.never_written.gives_back(parent)
+        self.duplicates.forked(parent, child, common)

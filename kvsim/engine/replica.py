@@ -17,7 +17,7 @@ from kvsim.engine.flight import Flight, LeapInFlight, StepInFlight
 from kvsim.engine.progress import ProgressWatch
 from kvsim.engine.recording import Recording
 from kvsim.errors import CheckError, RunError
-from kvsim.metrics.memory import Batch, Ramp
+from kvsim.metrics.memory import Batch, Beside, Ramp
 from kvsim.metrics.requests import Journey, entering
 from kvsim.request import Request, Sequence
 from kvsim.scheduling.interface import Scheduler
@@ -67,6 +67,8 @@ class Replica:
         self._next: Event | None = None
         """The event at which the flight ends, or an idle replica wakes; any other has been overtaken."""
         self._finishes = Finishes()
+        self._unforked: dict[int, Journey] = {}
+        """Samples whose prompt is still being computed, by the sequence that they will be."""
         self._leaving: list[Journey] = []
         """Running requests whose client has gone; they leave at the end of the step."""
 
@@ -80,12 +82,22 @@ class Replica:
         need = first_need(self.scheduler, journey)
         if request.prompt_tokens >= self.max_model_len or need > allocator.most_slots:
             use = self._flight.use(now) if self._flight else allocator.usage()
-            recording.rejected(now, journey, Short("never", need, use.free, use.largest_hole))
+            refusal: Short | None = Short("never", need, use.free, use.largest_hole)
+        else:
+            refusal = self.scheduler.impossible(journey.sequence)
+        if refusal:
+            recording.rejected(now, journey, refusal)
             self._ended()
             return
         recording.arrived(now, journey)
-        self.live[request.id] = journey
-        self.scheduler.submit(journey.sequence)
+        first, *others = journey.samples
+        if self.scheduler.forks:
+            first.sequence.samples = tuple(other.sequence for other in others)
+            self._unforked.update((other.sequence.id, other) for other in others)
+            others = []
+        for sample in (first, *others):
+            self.live[sample.sequence.id] = sample
+            self.scheduler.submit(sample.sequence)
         if request.patience_ps is not None:
             At(self.clock, request.patience_ps, ARRIVAL, lambda _: self.cancel(journey))
         if self._next is None:
@@ -95,14 +107,16 @@ class Replica:
         self._audit()
 
     def cancel(self, journey: Journey) -> None:
-        """The client of a request gives up now. One that waits ends at once, one that runs when the step is over."""
-        if self.live.get(journey.request.id) is not journey:
+        """The client of a request gives up now. What waits ends at once, what runs when the step is over."""
+        live = [sample for sample in journey.samples if self.live.get(sample.sequence.id) is sample]
+        if not live:
             return
         self.end_ps = self.clock.now_ps
-        if journey.sequence.id in self.scheduler.running:
-            self._leaving.append(journey)
-        else:
-            self._end(journey, "cancelled")
+        for sample in live:
+            if sample.sequence.id in self.scheduler.running:
+                self._leaving.append(sample)
+            else:
+                self._end(sample, "cancelled")
         self._cut()
         self._audit()
 
@@ -136,10 +150,12 @@ class Replica:
             sampled = self._flight.finish(self.live)
             self._flight = None
             self._finish_due(self._sampled(sampled))
+            self._hand_over()
             for journey in self._leaving:
-                if journey.request.id in self.live:
+                if journey.sequence.id in self.live:
                     self._end(journey, "cancelled")
             self._leaving.clear()
+            self._hand_over()
         self._audit()
         self._begin()
 
@@ -159,20 +175,21 @@ class Replica:
         plan = self._next_plan(now)
         if plan is None:
             return None
+        self.recording.planned(plan)
         prefill, tokens = 0, plan.decodes
         for chunk in plan.chunks:
             prefill += chunk.tokens
             if chunk.written + chunk.tokens == chunk.sequence.tokens:
-                tokens += 1
+                tokens += chunk.sequence.seats
         self._progress.step(now, tokens)
         return StepInFlight(
             now,
-            self.timing.step_ps(plan.decodes, plan.context, plan.chunks, plan.copied_slots, plan.mapped_pages),
+            self.timing.step_ps(plan),
             plan,
             self.scheduler,
             self.recording,
-            self._external(),
-            self._batch(prefill, plan.decodes, plan.context, tokens),
+            self._beside(),
+            self._batch(prefill, plan.decodes, plan.padding_tokens, plan.rows.context, tokens),
         )
 
     def _leap(self, now: int) -> Flight | None:
@@ -183,35 +200,47 @@ class Replica:
         limit = self.scheduler.stable_steps(finish - decodes.clock)
         if not limit:
             return None
+        rows, context = self.scheduler.rows()
+        if self.allocator.keeps:
+            base, slope = self.timing.decode(rows)
+            ramp = Ramp(base + slope * context, slope * rows)
+        else:
+            base, slope, pair, until = self.timing.anew(rows, context)
+            limit = limit if until is None else min(limit, -((context - until) // rows))
+            # With the growth of each context by a token, the pairs grow by the contexts so far, one more for each.
+            ramp = Ramp(
+                base + slope * context + pair * decodes.pairs, slope * rows + pair * (context + rows), pair * rows
+            )
+        if slope < 0:
+            raise CheckError(f"a context token takes {slope} ps: the clock must go forward, so no part of a step may")
         leap = self.allocator.leap(limit)
         if leap.steps < 1:
             return None
-        count, context = decodes.count, decodes.written + decodes.count
-        base, slope = self.timing.decode(count)
-        ramp = Ramp(base + slope * context, slope * count)
-        if slope < 0:
-            raise CheckError(f"a context token takes {slope} ps: the clock must go forward, so no part of a step may")
+        count = decodes.count
         return LeapInFlight(
             now,
             ramp,
             leap,
             self.allocator,
             self.recording,
-            self._external(),
-            self._batch(0, count, context, count),
+            self._beside(),
+            self._batch(0, count, rows - count, context, count),
         )
 
-    def _external(self) -> int:
-        """Free slots lost to shape, as they are after the plan."""
-        if not self.allocator.has_holes:
-            return 0
-        head = self.scheduler.head
-        need = self._reference_need if head is None else self.allocator.capacity(head.reach)
-        return self.allocator.external(need)
+    def _beside(self) -> Beside:
+        """What is lost to shape, shared and kept twice, as it is after the plan."""
+        external = 0
+        if self.allocator.has_holes:
+            head = self.scheduler.head
+            need = self._reference_need if head is None else self.allocator.capacity(head.reach)
+            external = self.allocator.external(need)
+        host = self.scheduler.host
+        return self.recording.beside(external, self.allocator, host.used if host else 0)
 
-    def _batch(self, prefill: int, decodes: int, context: int, tokens: int) -> Batch:
+    def _batch(self, prefill: int, decodes: int, padding: int, context: int, tokens: int) -> Batch:
         scheduler = self.scheduler
-        return Batch(prefill, decodes, context, scheduler.running_count, scheduler.waiting_count, tokens)
+        running, waiting = scheduler.running_count, scheduler.waiting_count
+        return Batch(prefill, decodes, padding, context, running, waiting, tokens, scheduler.running_requests)
 
     # Plans.
 
@@ -224,6 +253,7 @@ class Replica:
                 return None
             plan = scheduler.plan()
             self._take_note(now, plan)
+            self._hand_over()
             if not plan.empty:
                 return plan
         if not (scheduler.running_count or scheduler.waiting_count):
@@ -244,43 +274,68 @@ class Replica:
                 live[sequence.id].blocked_cause = None
         for sequence in plan.admitted:
             recording.admitted(now, live[sequence.id])
+        for sequence in plan.resumed:
+            journey = live[sequence.id]
+            recording.resumed(now, journey)
+            recording.memory.never_written.owns(sequence, allocator.owned(sequence) - journey.written_in_all)
+            if sequence.decoding:
+                self._expect(journey)
         for chunk in plan.chunks:
             journey = live[chunk.sequence.id]
-            recording.memory.never_written.owns(
-                chunk.sequence, allocator.owned(chunk.sequence) - journey.written_in_all
-            )
-        recording.copied_slots += plan.copied_slots
+            recording.memory.never_written.owns(chunk.sequence, allocator.owned(chunk.sequence) - journey.furthest)
 
     # Ends.
 
     def _sampled(self, sequences: list[Sequence]) -> list[Sequence]:
         """These have emitted a token at the end of a prompt; returns those for which it was the last."""
-        now, due, decodes = self.clock.now_ps, [], self.allocator.decodes
+        now, due = self.clock.now_ps, []
         for sequence in sequences:
+            if sequence.id not in self.live:
+                self.live[sequence.id] = self._unforked.pop(sequence.id)
             journey = self.live[sequence.id]
             self.recording.sampled(now, journey)
-            to_come = journey.allowed - (sequence.tokens - sequence.prompt_tokens)
-            if not to_come:
+            if not self._expect(journey):
                 due.append(sequence)
-                continue
-            self._finishes.expect(decodes.clock + to_come, sequence)
-            end = journey.written_in_all
-            if self.allocator.owned(sequence) < end:
-                # It will own slots that it never writes from the step on in which it gets its last ones.
-                at = self.allocator.last_growth(end) - sequence.origin
-                self.recording.memory.never_written.will_own(sequence, at, self.allocator.capacity(end) - end)
         return due
 
+    def _expect(self, journey: Journey) -> bool:
+        """Foresee the end of a request that has begun to decode; False if it has nothing to emit any more."""
+        sequence, allocator, clock = journey.sequence, self.allocator, self.allocator.decodes.clock
+        written = allocator.decodes.written_of(sequence)
+        to_come = journey.written_in_all - written
+        if not to_come:
+            return False
+        self._finishes.expect(clock + to_come, sequence)
+        end, owned, never_written = (
+            journey.written_in_all,
+            allocator.owned(sequence),
+            self.recording.memory.never_written,
+        )
+        if owned < end:
+            # It will own slots that it never writes from the step on in which it gets its last ones.
+            never_written.will_own(
+                sequence, allocator.last_growth(end) - sequence.origin, allocator.capacity(end) - end
+            )
+        elif sequence.request is not None:
+            # Its last block may still be held by other samples; from the next step on it has its own.
+            never_written.will_own(sequence, clock, owned - end)
+        return True
+
     def _finish_due(self, due: list[Sequence]) -> None:
-        """Everyone that has emitted its last token leaves, in admission order."""
+        """Everyone that has emitted its last token is done, in admission order."""
         due += self._finishes.due(self.allocator.decodes.clock)
         if len(due) > 1:
             due.sort(key=lambda sequence: sequence.admission)
         for sequence in due:
+            self.scheduler.finish(sequence)
+
+    def _hand_over(self) -> None:
+        """Those whose results go out now leave."""
+        for sequence in self.scheduler.done():
             self._end(self.live[sequence.id], "finished")
 
     def _end(self, journey: Journey, end: str, *, left: bool = False) -> None:
-        """A request ends now; with `left` the scheduler has already let it go."""
+        """A request, or one of its samples, ends now; with `left` the scheduler has already let it go."""
         sequence, now = journey.sequence, self.clock.now_ps
         if sequence.decoding:
             generated = self.allocator.decodes.written_of(sequence) + 1 - sequence.prompt_tokens
@@ -290,8 +345,12 @@ class Replica:
             self.scheduler.leave(sequence)
         del self.live[sequence.id]
         self.end_ps = now
-        self.recording.ended(now, journey, end, generated)
-        self._ended()
+        self.recording.left(journey)
+        for child in sequence.samples:
+            # They end with the prompt that they were to go on from.
+            self.recording.ended(now, self._unforked.pop(child.id), end, 0)
+        if self.recording.ended(now, journey, end, generated):
+            self._ended()
 
     def _audit(self) -> None:
         if self._auditor is not None:
@@ -304,8 +363,10 @@ class Replica:
 
 
 def first_need(scheduler: Scheduler, journey: Journey) -> int:
-    """Slots that a request asks for when it is first admitted; what it declares is noted in its sequence."""
-    sequence, allocator = journey.sequence, scheduler.allocator
-    declared = allocator.declare(sequence.prompt_tokens, journey.allowed)
-    sequence.declared = max(declared, scheduler.declare(sequence))
-    return allocator.capacity(sequence.reach)
+    """Slots that a request asks for when it is first admitted; what it declares is noted in its sequences."""
+    allocator = scheduler.allocator
+    for sample in journey.samples:
+        sequence = sample.sequence
+        declared = allocator.declare(sequence.prompt_tokens, sample.allowed)
+        sequence.declared = max(declared, scheduler.declare(sequence))
+    return max(allocator.capacity(sample.sequence.reach) for sample in journey.samples)

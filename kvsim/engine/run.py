@@ -60,7 +60,7 @@ def simulate(
         raise InputError(f"the workload has no requests{where}; a run needs at least one")
     allocator = scheduler.allocator
     reference_need = median_low(first_need(scheduler, entering(request, max_model_len)) for request in known)
-    recording = Recording(allocator.pool_slots, window=window, warmup_ps=warmup_ps, check=check)
+    recording = Recording(allocator, window=window, warmup_ps=warmup_ps, check=check)
     clock = Clock()
     replica = Replica(
         clock,

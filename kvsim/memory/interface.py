@@ -1,4 +1,4 @@
-"""The seam between the KV memory and everything above it: one allocator, seven verbs.
+"""The seam between the KV memory and everything above it: one allocator, ten verbs.
 
 An allocator has no clock and no truth: it never learns how long an output will be (only `reserve` with `pow2` or
 `oracle` may, by definition). Every verb that can fail is atomic: it succeeds whole or changes nothing.
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 
 from kvsim.request import Sequence
-from kvsim.step import Ask, Chunk, DecodeSet, Grant, PoolUse, Short
+from kvsim.step import Ask, Chunk, DecodeSet, Grant, PoolUse, Short, Upkeep
 
 
 class Leap(ABC):
@@ -52,8 +52,18 @@ class Allocator(ABC):
     name: str
     pool_slots: int
     decodes: DecodeSet
+    upkeep: Upkeep
     has_holes: bool = False
     """Free slots can be lost to shape."""
+    shares: bool = False
+    """Sequences can hold slots in common: `fork` works."""
+    keeps: bool = True
+    """KV is kept from one step to the next; where it is not, each step computes all of it again."""
+
+    @property
+    def shared_slots(self) -> int:
+        """Slots that sharing saves now: how many more the same sequences would take without. Pure."""
+        return 0
 
     @property
     def most_slots(self) -> int:
@@ -69,15 +79,38 @@ class Allocator(ABC):
         """
 
     @abstractmethod
-    def settle(self, chunks: Iterable[Chunk]) -> bool:
+    def settle(self, chunks: Iterable[Chunk], *, stalled: bool = False) -> bool:
         """The step is over: every decoding sequence has written one token, each chunk its tokens. Mutates.
 
-        True if slots came free by it (the source of a copy), so that what did not fit may fit now.
+        In a `stalled` step the decoding sequences stood still. True if slots came free by it (the source of a copy),
+        so that what did not fit may fit now.
         """
 
     @abstractmethod
     def begin_decode(self, sequence: Sequence) -> None:
         """Its known tokens are all written and it has sampled one more: it decodes from the next step on. Mutates."""
+
+    @abstractmethod
+    def land(self, sequence: Sequence) -> None:
+        """The `sequence.written` tokens that it brings along (from host memory) are in its slots. Mutates.
+
+        It has just been admitted with slots for them; nothing of it was written here before.
+        """
+
+    @abstractmethod
+    def retire(self, sequence: Sequence) -> None:
+        """A decoding sequence has ended and keeps its slots for now: what it wrote is dead until released. Mutates."""
+
+    def fork(self, parent: Sequence, child: Sequence) -> int:
+        """`child` goes on from where `parent` is, with the same slots: it owns them too. Mutates.
+
+        Returns the tokens that they share for as long as both live: those in full blocks.
+
+        Neither has asked for slots in the present step. The child is new, or has released all that it had; it decodes
+        if the parent does. Where a slot is written that both hold, the block is copied first, by the acquire that asks
+        for it. Only where `shares` says so.
+        """
+        raise NotImplementedError(f"{self.name} cannot share slots between sequences")
 
     @abstractmethod
     def release(self, sequence: Sequence) -> None:

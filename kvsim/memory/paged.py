@@ -11,8 +11,12 @@ from collections.abc import Sequence as Seq
 from kvsim.errors import CheckError
 from kvsim.memory.interface import Allocator, Leap
 from kvsim.memory.phases import phases_of
+from kvsim.memory.sharing import Sharing
 from kvsim.request import Sequence
-from kvsim.step import Ask, Chunk, DecodeSet, Grant, PoolUse, Short
+from kvsim.step import Ask, Chunk, DecodeSet, Grant, PoolUse, Short, Upkeep
+
+TABLE_ENTRY_BYTES = 4
+"""A block table holds a 32-bit number a block, as vLLM's do (torch.int32)."""
 
 
 class BlockAllocator(Allocator):
@@ -28,14 +32,21 @@ class BlockAllocator(Allocator):
         # The engine takes the share of all its blocks, the null block included, which lies outside this pool.
         self.watermark_blocks = int(watermark * (self.blocks + 1))
         self.decodes = DecodeSet()
+        self.upkeep = Upkeep()
         self.free_blocks = self.blocks
         self.references = 0
-        """Sum of the reference counts of all blocks; while nothing is shared, the blocks in use."""
+        """Sum of the reference counts of all blocks: the entries of all block tables."""
+        self.sharing = Sharing(block_size)
+        """What sequences hold in common; nothing unless they fork."""
         self.phases = phases_of(block_size)
         """Decoding sequences by the clock, modulo the block size, at which each needs a new block."""
         self._tables: dict[int, int] = {}
         """Blocks owned by each sequence that is not decoding; a decoding one's follow from the clock."""
         self._prefill_written = 0
+        self._retired: dict[int, int] = {}
+        """Blocks of the sequences that have ended and not yet left."""
+        self.dead = 0
+        """Written slots of these."""
         self._ahead: set[int] = set()
         """Decoding sequences that got this step's block one by one."""
         self._together = False
@@ -50,23 +61,34 @@ class BlockAllocator(Allocator):
     def owned(self, sequence: Sequence) -> int:
         return self._table(sequence) * self.block_size
 
+    @property
+    def shared_slots(self) -> int:
+        return self.sharing.blocks * self.block_size
+
+    @property
+    def retired_unwritten(self) -> int:
+        """Slots of sequences that have ended and not yet left, which nobody has written."""
+        return sum(self._retired.values()) * self.block_size - self.dead
+
     def _table(self, sequence: Sequence) -> int:
         if not sequence.decoding:
-            return self._tables.get(sequence.id, 0)
+            return self._tables.get(sequence.id, 0) or self._retired.get(sequence.id, 0)
         written = sequence.origin + self.decodes.clock
         if self._together or sequence.id in self._ahead:
             return written // self.block_size + 1
         return -(-written // self.block_size)
 
     def acquire(self, asks: Seq[Ask], *, decodes: bool = False) -> Grant | Short:
-        size, free = self.block_size, self.free_blocks
-        need = self.phases.crossing(self.decodes.clock) if decodes else 0
+        size, free, sharing = self.block_size, self.free_blocks, self.sharing
+        need = self.phases.crossing(self.decodes.clock) + sharing.copies_due if decodes else 0
         if need > free:
             return self._short(need)
         more: list[int] = []
         for ask in asks:
             table = self._table(ask.sequence)
             blocks = max(0, -(-ask.tokens // size) - table)
+            if not decodes and sharing.must_copy(ask.sequence.id):
+                blocks += 1
             if ask.admit:
                 # The gate, where there is one, asks for at least what the first chunk takes.
                 least = max(blocks, -(-ask.gate // size) - table) + (0 if ask.alone else self.watermark_blocks)
@@ -76,68 +98,105 @@ class BlockAllocator(Allocator):
             if need > free:
                 return self._short(blocks)
             more.append(blocks)
-        self.free_blocks = free - need
-        self.references += need
+        copies = copied = 0
         if decodes:
             self._together = True
+            copies, copied = sharing.copy_all()
         for ask, blocks in zip(asks, more, strict=True):
-            if blocks:
-                if ask.sequence.decoding:
-                    self._ahead.add(ask.sequence.id)
-                else:
-                    self._tables[ask.sequence.id] = self._tables.get(ask.sequence.id, 0) + blocks
-        return _GRANT
+            number = ask.sequence.id
+            if ask.sequence.decoding:
+                if sharing.must_copy(number):
+                    copied += sharing.copy(number)
+                    copies += 1
+                elif blocks:
+                    self._ahead.add(number)
+            elif blocks:
+                self._tables[number] = self._tables.get(number, 0) + blocks
+        self.take(need, need - copies)
+        self.upkeep.copies += copies
+        return Grant(copied) if copied else _GRANT
+
+    def take(self, blocks: int, entries: int) -> None:
+        """So many blocks leave the free ones, for so many new entries of block tables. Mutates."""
+        upkeep = self.upkeep
+        self.free_blocks -= blocks
+        self.references += entries
+        upkeep.allocations += blocks
+        upkeep.table_bytes = max(upkeep.table_bytes, self.references * TABLE_ENTRY_BYTES)
 
     def _short(self, blocks: int) -> Short:
         free = self.free_blocks * self.block_size
         return Short("capacity", blocks * self.block_size, free, free)
 
-    def settle(self, chunks: Iterable[Chunk]) -> bool:
-        self.decodes.advance()
-        self._together = False
-        if self._ahead:
-            self._ahead.clear()
+    def settle(self, chunks: Iterable[Chunk], *, stalled: bool = False) -> bool:
+        if not stalled:
+            self.decodes.advance()
+            self._together = False
+            self.sharing.landed()
+            if self._ahead:
+                self._ahead.clear()
         for chunk in chunks:
             chunk.sequence.written += chunk.tokens
             self._prefill_written += chunk.tokens
         return False
 
+    def land(self, sequence: Sequence) -> None:
+        self._prefill_written += sequence.written
+
     def begin_decode(self, sequence: Sequence) -> None:
-        del self._tables[sequence.id]
+        blocks = self._tables.pop(sequence.id)
         self._prefill_written -= sequence.written
+        self._join(sequence)
+        if blocks > self._table(sequence):
+            self._ahead.add(sequence.id)
+
+    def _join(self, sequence: Sequence) -> None:
         self.decodes.join(sequence)
         self.phases.add(-sequence.origin % self.block_size)
+
+    def _leave(self, sequence: Sequence) -> None:
+        self.phases.remove(-sequence.origin % self.block_size)
+        self.decodes.leave(sequence)
+        self._ahead.discard(sequence.id)
+
+    def retire(self, sequence: Sequence) -> None:
+        self._retired[sequence.id] = self._table(sequence)
+        self._leave(sequence)
+        self.dead += sequence.written
 
     def release(self, sequence: Sequence) -> None:
         blocks = self._table(sequence)
         if not blocks:
             raise CheckError(f"request {sequence.id} gives back blocks it does not own (a double free)")
         if sequence.decoding:
-            self.phases.remove(-sequence.origin % self.block_size)
-            self.decodes.leave(sequence)
-            self._ahead.discard(sequence.id)
+            self._leave(sequence)
+        elif sequence.id in self._retired:
+            del self._retired[sequence.id]
+            self.dead -= sequence.written
         else:
             del self._tables[sequence.id]
             self._prefill_written -= sequence.written
-        self.free_blocks += blocks
+        freed = self.sharing.release(sequence.id, blocks)
+        self.free_blocks += freed
         self.references -= blocks
+        self.upkeep.frees += freed
 
     def leap(self, limit: int) -> "PagedLeap":
         return PagedLeap(self, limit)
 
     def usage(self) -> PoolUse:
-        size = self.block_size
-        used = self.decodes.written + self._prefill_written
-        free = self.free_blocks * size
-        return PoolUse(used, self.pool_slots - free - used, 0, 0, 0, free, free)
+        used = self.decodes.written + self._prefill_written - self.sharing.slots
+        free, dead, moving = self.free_blocks * self.block_size, self.dead, self.sharing.moving
+        return PoolUse(used, self.pool_slots - free - used - dead - moving, dead, moving, 0, free, free)
 
     def audit(self, live: Iterable[Sequence]) -> None:
         owners = [s for s in live if self._table(s)]
         blocks = sum(self._table(s) for s in owners)
         written = sum(self.decodes.written_of(s) for s in owners)
-        if self.free_blocks + self.references != self.blocks:
+        in_use = self.references - self.sharing.blocks
+        if self.free_blocks + in_use != self.blocks:
             raise CheckError(
-                f"{self.name}: {self.free_blocks} free and {self.references} referenced blocks do not add up to the "
+                f"{self.name}: {self.free_blocks} free and {in_use} referenced blocks do not add up to the "
                 f"pool's {self.blocks} (a wrong reference count, a leak or a double free)"
             )
         if blocks != self.references:
@@ -145,10 +204,11 @@ class BlockAllocator(Allocator):
                 f"{self.name}: the reference counts add up to {self.references}, but the block tables of live requests "
                 f"hold {blocks} blocks (a leak, or a wrong reference count)"
             )
-        used = self.usage().used
-        if written != used or used > blocks * self.block_size:
+        use = self.usage()
+        if written - self.sharing.slots != use.used + use.dead or use.used + use.dead > in_use * self.block_size:
             raise CheckError(
-                f"{self.name}: {used} slots are counted as used, live requests have written {written} tokens"
+                f"{self.name}: {use.used} slots are counted as used and {use.dead} as dead, live requests have "
+                f"written {written} tokens and share {self.sharing.slots}"
             )
         phases = self.phases.recount()
         if phases != self.decodes.count:
@@ -163,6 +223,7 @@ class PagedAllocator(BlockAllocator):
     """
 
     name = "paged"
+    shares = True
 
     def __init__(self, pool_slots: int, *, block_size: int = 16, watermark: float = 0.0) -> None:
         if not 1 <= block_size <= 256:
@@ -173,36 +234,54 @@ class PagedAllocator(BlockAllocator):
             raise ValueError(f"watermark is {watermark}; it must be a share of the pool between 0 and 1")
         super().__init__(pool_slots, block_size=block_size, watermark=watermark)
 
+    def fork(self, parent: Sequence, child: Sequence) -> int:
+        written = self.decodes.written_of(parent)
+        child.tokens, child.written = written + 1, written
+        if parent.decoding:
+            self._join(child)
+        else:
+            child.tokens = parent.tokens
+            self._tables[child.id] = self._tables[parent.id]
+            self._prefill_written += written
+        self.references += -(-written // self.block_size)
+        self.sharing.fork(parent.id, child.id, written)
+        return written // self.block_size * self.block_size
+
 
 class PagedLeap(Leap):
     """Decode steps of a pool of blocks: who crosses a block boundary when follows from the phases."""
 
-    __slots__ = ("_allocator", "_clock")
+    __slots__ = ("_allocator", "_clock", "_retired")
 
     def __init__(self, allocator: BlockAllocator, limit: int) -> None:
         self._allocator = allocator
         self._clock = allocator.decodes.clock
-        self.bound = allocator.decodes.count * allocator.block_size
-        self.steps = allocator.phases.served(self._clock, limit, allocator.free_blocks)
+        self._retired = allocator.retired_unwritten
+        self.bound = allocator.decodes.count * allocator.block_size + self._retired
+        # Blocks that must be copied first are had by a step of their own.
+        due = allocator.sharing.copies_due
+        self.steps = 0 if due else allocator.phases.served(self._clock, limit, allocator.free_blocks)
 
     def apply(self, steps: int) -> None:
         allocator = self._allocator
         blocks = allocator.phases.blocks(self._clock, steps)
-        allocator.free_blocks -= blocks
-        allocator.references += blocks
+        allocator.take(blocks, blocks)
         allocator.decodes.advance(steps)
 
     def use_at(self, step: int) -> PoolUse:
         allocator = self._allocator
         free = (allocator.free_blocks - allocator.phases.blocks(self._clock, step + 1)) * allocator.block_size
-        used = allocator.decodes.written + allocator.decodes.count * step
-        return PoolUse(used, allocator.pool_slots - free - used, 0, 0, 0, free, free)
+        use = allocator.usage()
+        used = use.used + allocator.decodes.count * step
+        unwritten = allocator.pool_slots - free - used - use.dead
+        return use._replace(used=used, unwritten=unwritten, free=free, largest_hole=free)
 
     def unwritten_sum(self, steps: int, a: int, b: int) -> int:
-        return self._allocator.phases.unwritten_sum(self._clock, steps, a, b)
+        total = self._allocator.phases.unwritten_sum(self._clock, steps, a, b)
+        return total + self._retired * (a * steps + b * (steps * (steps - 1) // 2))
 
     def unwritten_peak(self, first: int, last: int) -> int:
-        return self._allocator.phases.unwritten_peak(self._clock + first, last - first)
+        return self._allocator.phases.unwritten_peak(self._clock + first, last - first) + self._retired
 
 
 _GRANT = Grant()

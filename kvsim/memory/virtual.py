@@ -37,12 +37,14 @@ class VirtualAllocator(BlockAllocator):
         self.mapped_ahead = mapped_ahead
 
     def acquire(self, asks: Seq[Ask], *, decodes: bool = False) -> Grant | Short:
-        free = self.free_blocks
+        before = self.upkeep.mapped_pages
         got = super().acquire(asks, decodes=decodes)
-        rows = free - self.free_blocks
-        if not rows or self.mapped_ahead:
-            return got
-        return Grant(mapped_pages=rows * self.row_pages)
+        mapped = self.upkeep.mapped_pages - before
+        return got if not mapped or self.mapped_ahead else Grant(mapped_pages=mapped)
+
+    def take(self, blocks: int, entries: int) -> None:
+        super().take(blocks, entries)
+        self.upkeep.mapped_pages += blocks * self.row_pages
 
     def leap(self, limit: int) -> PagedLeap:
         # A step that waits for pages takes longer than its neighbours: a leap goes up to it.

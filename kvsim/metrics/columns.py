@@ -51,6 +51,8 @@ TABLES: Mapping[str, TableForm] = {
             "preemptions": Column("int64", "how often it lost its memory while running"),
             "lost_tokens": Column("int64", "tokens whose KV was given up at its preemptions, tokens"),
             "recomputed_tokens": Column("int64", "tokens computed that had been computed before, tokens"),
+            "swapped_tokens": Column("int64", "tokens whose KV was moved to host memory at its preemptions, tokens"),
+            "samples": Column("int64", "outputs asked for the one prompt; tokens and counts are sums over them"),
             "queue_s": Column("double", "arrival to first scheduled, seconds"),
             "prefill_s": Column("double", "first scheduled to first output token, seconds"),
             "ttft_s": Column("double", "time to first token: queue + prefill, seconds"),
@@ -66,6 +68,7 @@ TABLES: Mapping[str, TableForm] = {
             "steps": Column("int64", "how many steps the row stands for; 0: cut by the horizon"),
             "prefill_tokens": Column("int64", "prompt tokens computed, tokens"),
             "decode_tokens": Column("int64", "output tokens decoded, tokens"),
+            "padding_tokens": Column("int64", "positions computed that hold no token of anybody, tokens"),
             "context_tokens": Column("int64", "KV read by decoding requests, summed over requests and steps, tokens"),
             "running": Column("int64", "requests running"),
             "waiting": Column("int64", "requests waiting"),
@@ -80,6 +83,14 @@ TABLES: Mapping[str, TableForm] = {
             **{name: Column("int64", f"{_CLASS_MEANINGS[name]}, slots") for name in CLASSES},
             "running": Column("int64", "requests running"),
             "waiting": Column("int64", "requests waiting"),
+            "host": Column("int64", "host memory that swapped requests take, slots"),
+            "shared": Column("int64", "slots that sharing saves, beside the classes, slots"),
+            "duplicate": Column("int64", "slots whose content another live sample of the request also holds, slots"),
+            "largest_hole": Column("int64", "the largest run of free slots, slots"),
+            "fragmentation": Column("double", "1 - largest hole / all free slots; empty: no slot is free, or the "
+                                    "allocator has no holes"),
+            "unusable": Column("double", "share of all free slots that the head of the queue cannot use for their "
+                               "shape; empty: nothing waits, or as above"),
         },
     ),
     "events": TableForm(
@@ -89,7 +100,7 @@ TABLES: Mapping[str, TableForm] = {
             "request": Column("int64", "id of the request"),
             "cause": Column("string", "capacity (too few free slots), fragmentation (enough, but in holes too small), "
                             "never (more than there will ever be), outgrown (alone and still too large), activation"),
-            "outcome": Column("string", "wait, preempt, reject or abort"),
+            "outcome": Column("string", "wait, preempt, compact, reject or abort"),
             "need_tokens": Column("int64", "slots it needed, tokens"),
             "free_tokens": Column("int64", "slots that were free, tokens"),
             "largest_hole_tokens": Column("int64", "slots of the largest hole, tokens"),
@@ -101,6 +112,7 @@ TABLES: Mapping[str, TableForm] = {
             "time_s": Column("double", "when a running request lost its memory, seconds"),
             "request": Column("int64", "id of the request"),
             "lost_tokens": Column("int64", "tokens whose KV was given up, tokens"),
+            "swapped_tokens": Column("int64", "tokens whose KV was moved to host memory instead, tokens"),
         },
     ),
 }  # fmt: skip

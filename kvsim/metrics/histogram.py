@@ -5,6 +5,10 @@ picosecond, above that 256 buckets to each power of two. So a leap of thousands 
 same amount each, is added in closed form and leaves exactly the counts of the steps one by one.
 """
 
+from bisect import bisect_left
+
+from kvsim.metrics.memory.ramp import Ramp
+
 _PER_OCTAVE = 256
 
 
@@ -42,23 +46,24 @@ class DurationHistogram:
         if value_ps > self.max_ps:
             self.max_ps = value_ps
 
-    def add_ramp(self, first_ps: int, rise_ps: int, steps: int, times: int) -> None:
-        """Add first, first + rise, ... (`steps` durations), each `times` times. O(buckets crossed)."""
+    def add_ramp(self, first_ps: int, rise_ps: int, steps: int, times: int, bend_ps: int = 0) -> None:
+        """Add the `steps` durations first + rise j + bend j (j - 1) / 2, each `times` times. O(buckets crossed)."""
         if not times:
             return
-        last_ps = first_ps + rise_ps * (steps - 1)
+        ramp = Ramp(first_ps, rise_ps, bend_ps)
         counts, done = self.counts, 0
         while done < steps:
-            bucket = bucket_of(first_ps + rise_ps * done)
-            upto = steps
-            if rise_ps:
-                upto = min(steps, -(-(lower_edge(bucket + 1) - first_ps) // rise_ps))
+            bucket = bucket_of(ramp.step(done))
+            edge, upto = lower_edge(bucket + 1), steps
+            if bend_ps:
+                upto = bisect_left(range(steps), edge, lo=done, key=ramp.step)
+            elif rise_ps:
+                upto = min(steps, -(-(edge - first_ps) // rise_ps))
             counts[bucket] = counts.get(bucket, 0) + times * (upto - done)
             done = upto
         self.count += times * steps
-        self.sum_ps += times * (first_ps * steps + rise_ps * (steps * (steps - 1) // 2))
-        if last_ps > self.max_ps:
-            self.max_ps = last_ps
+        self.sum_ps += times * ramp.until(steps)
+        self.max_ps = max(self.max_ps, ramp.step(steps - 1))
 
     def quantile_ps(self, share: float) -> float | None:
         """The duration below which `share` of the values lie, to the middle of its bucket; None when empty."""

@@ -1,5 +1,6 @@
 """What happened to each request: the request records, and the list of blocked allocations."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from kvsim.request import Request, Sequence
@@ -7,11 +8,15 @@ from kvsim.step import Short
 
 
 class Journey:
-    """One request on its way: its truth, which no policy sees, and the times that matter."""
+    """One request on its way: its truth, which no policy sees, and the times that matter.
+
+    A request of several samples has one for each, and is over when all of them are.
+    """
 
     __slots__ = (
         "allowed",
         "blocked_cause",
+        "ended",
         "first_scheduled_ps",
         "first_token_ps",
         "high_water",
@@ -21,7 +26,9 @@ class Journey:
         "preemptions",
         "recomputed_tokens",
         "request",
+        "samples",
         "sequence",
+        "swapped_tokens",
     )
 
     def __init__(self, request: Request, sequence: Sequence, allowed: int, limit: str) -> None:
@@ -38,7 +45,12 @@ class Journey:
         """Most tokens it ever had written: what is written below that is computed again."""
         self.preemptions = 0
         self.lost_tokens = 0
+        self.swapped_tokens = 0
         self.recomputed_tokens = 0
+        self.samples = [self]
+        """Those of all samples of the request, the first one's first; the same list in each."""
+        self.ended: tuple[str, int] | None = None
+        """How the sample has ended, and how many tokens it got."""
         self.blocked_cause: str | None = None
         """The cause of the open episode in which it cannot get its slots."""
 
@@ -47,12 +59,38 @@ class Journey:
         """Tokens whose KV it will have written at its end; the last sampled token is never computed."""
         return self.request.prompt_tokens + self.allowed - 1
 
+    @property
+    def furthest(self) -> int:
+        """The same for the longest of those that will fork off this sequence, itself included."""
+        if not self.sequence.samples:
+            return self.written_in_all
+        return max(sample.written_in_all for sample in self.samples)
+
+
+MOST_SAMPLES = 1 << 16
+"""More samples than this no request has."""
+
 
 def entering(request: Request, max_model_len: int) -> Journey:
-    """A request on its way in: the truth about its end, and the sequence that policies will see."""
-    allowed, limit = allowed_output(request, max_model_len)
+    """A request on its way in, or its first sample: the truth about its end, and the sequence that policies will see.
+
+    The other samples, if there are any, stand beside it in `samples`. Their sequences have negative ids.
+    """
+    first, *others = [
+        _sample(request, number, output, max_model_len)
+        for number, output in enumerate((request.output_tokens, *request.more_outputs))
+    ]
+    for other in others:
+        first.samples.append(other)
+        other.samples = first.samples
+        first.sequence.request = other.sequence.request = request.id
+    return first
+
+
+def _sample(request: Request, number: int, output_tokens: int, max_model_len: int) -> Journey:
+    allowed, limit = allowed_output(request, max_model_len, output_tokens)
     sequence = Sequence(
-        request.id,
+        -(request.id * MOST_SAMPLES + number) if number else request.id,
         request.prompt_tokens,
         request.max_tokens,
         request.arrival_ps,
@@ -63,10 +101,13 @@ def entering(request: Request, max_model_len: int) -> Journey:
     return Journey(request, sequence, allowed, limit)
 
 
-def allowed_output(request: Request, max_model_len: int) -> tuple[int, str]:
-    """Output tokens that `request` will emit if nothing stops it, and the finish reason that this means."""
+def allowed_output(request: Request, max_model_len: int, output_tokens: int | None = None) -> tuple[int, str]:
+    """Output tokens that `request` will emit if nothing stops it, and the finish reason that this means.
+
+    `output_tokens` is the true length of the sample in question; None: of the first.
+    """
     room = max(0, max_model_len - request.prompt_tokens)
-    allowed, reason = request.output_tokens, "eos"
+    allowed, reason = request.output_tokens if output_tokens is None else output_tokens, "eos"
     if request.max_tokens is not None and request.max_tokens < allowed:
         allowed, reason = request.max_tokens, "max_tokens"
     if room < allowed:
@@ -75,7 +116,7 @@ def allowed_output(request: Request, max_model_len: int) -> tuple[int, str]:
 
 
 class Ended(NamedTuple):
-    """The record of one request, times in picoseconds."""
+    """The record of one request, times in picoseconds; tokens and counts are sums over its samples."""
 
     id: int
     arrival_ps: int
@@ -93,6 +134,15 @@ class Ended(NamedTuple):
     preemptions: int
     lost_tokens: int
     recomputed_tokens: int
+    swapped_tokens: int = 0
+    samples: int = 1
+    longest_tokens: int = 0
+    """Output tokens of its longest sample, where it has several."""
+
+    @property
+    def gaps(self) -> int:
+        """Gaps between the tokens of its longest sample."""
+        return max(0, (self.longest_tokens or self.generated_tokens) - 1)
 
 
 class Event(NamedTuple):
@@ -113,6 +163,7 @@ class Loss(NamedTuple):
     time_ps: int
     request: int
     tokens: int
+    swapped_tokens: int = 0
 
 
 class RequestLog:
@@ -131,7 +182,7 @@ class RequestLog:
         """A request has arrived."""
         self.arrived += 1
         self.last_arrival_ps = journey.request.arrival_ps
-        if journey.limit == "max_model_len" and journey.allowed:
+        if any(sample.limit == "max_model_len" and sample.allowed for sample in journey.samples):
             self.clipped += 1
 
     def blocked(self, now_ps: int, journey: Journey, short: Short, outcome: str) -> None:
@@ -145,11 +196,12 @@ class RequestLog:
         """How often a running request lost its KV."""
         return len(self.losses)
 
-    def preempted(self, now_ps: int, journey: Journey, lost_tokens: int) -> None:
-        """A running request lost its KV."""
-        self.losses.append(Loss(now_ps, journey.request.id, lost_tokens))
+    def preempted(self, now_ps: int, journey: Journey, lost_tokens: int, swapped_tokens: int = 0) -> None:
+        """A running request lost its KV, or had it moved to host memory."""
+        self.losses.append(Loss(now_ps, journey.request.id, lost_tokens, swapped_tokens))
         journey.preemptions += 1
         journey.lost_tokens += lost_tokens
+        journey.swapped_tokens += swapped_tokens
         journey.high_water = max(journey.high_water, lost_tokens)
 
     def written(self, journey: Journey, before: int, tokens: int) -> None:
@@ -157,26 +209,46 @@ class RequestLog:
         if before < journey.high_water:
             journey.recomputed_tokens += min(journey.high_water, before + tokens) - before
 
-    def end(self, now_ps: int, journey: Journey, end: str, generated: int) -> None:
-        """The request has ended for good."""
+    def end(self, now_ps: int, journey: Journey, end: str, generated: int) -> bool:
+        """A request, or one sample of it, has ended for good; True if the whole request has."""
+        journey.ended = end, generated
+        samples = journey.samples
+        ended = [sample.ended for sample in samples if sample.ended is not None]
+        if len(ended) < len(samples):
+            return False
         request = journey.request
+        ends = {how for how, _ in ended}
+        outputs = [tokens for _, tokens in ended]
+        # Where the samples end in different ways the request has ended badly.
+        end = next(how for how in _WORST_FIRST if how in ends)
         self.ended.append(
             Ended(
                 request.id,
                 request.arrival_ps,
                 request.prompt_tokens,
-                journey.allowed,
+                sum(sample.allowed for sample in samples),
                 request.max_tokens,
                 request.priority,
                 request.tenant,
-                journey.first_scheduled_ps,
-                journey.first_token_ps,
+                _first(sample.first_scheduled_ps for sample in samples),
+                _first(sample.first_token_ps for sample in samples),
                 now_ps,
                 end,
-                journey.limit if end == "finished" else None,
-                generated,
-                journey.preemptions,
-                journey.lost_tokens,
-                journey.recomputed_tokens,
+                samples[0].limit if end == "finished" else None,
+                sum(outputs),
+                sum(sample.preemptions for sample in samples),
+                sum(sample.lost_tokens for sample in samples),
+                sum(sample.recomputed_tokens for sample in samples),
+                sum(sample.swapped_tokens for sample in samples),
+                len(samples),
+                max(outputs) if len(outputs) > 1 else 0,
             )
         )
+        return True
+
+
+_WORST_FIRST = ("rejected", "aborted", "cancelled", "unfinished", "finished")
+
+
+def _first(times_ps: Iterable[int | None]) -> int | None:
+    return min((time_ps for time_ps in times_ps if time_ps is not None), default=None)

@@ -5,9 +5,9 @@ records, and only the inter-token latency comes from a histogram.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Sequence as Seq
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from kvsim.metrics.histogram import DurationHistogram
@@ -15,7 +15,7 @@ from kvsim.metrics.memory import SERIES, MemoryRecorder
 from kvsim.metrics.requests import Ended, RequestLog
 from kvsim.metrics.window import Totals
 from kvsim.request import PS_PER_S
-from kvsim.step import CAUSES, CLASSES, ENDS
+from kvsim.step import CAUSES, CLASSES, ENDS, Upkeep
 
 PERCENTILES = (50, 90, 95, 99)
 _SHORT_SPAN = 10
@@ -40,12 +40,24 @@ class Slo:
         assert record.first_token_ps is not None
         e2e_ps = record.end_ps - record.arrival_ps
         ttft_ps = record.first_token_ps - record.arrival_ps
-        gaps = record.generated_tokens - 1
+        gaps = record.gaps
         return (
             (self.ttft_ps is None or ttft_ps <= self.ttft_ps)
             and (self.e2e_ps is None or e2e_ps <= self.e2e_ps)
             and (self.tpot_ps is None or not gaps or e2e_ps - ttft_ps <= self.tpot_ps * gaps)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Bytes of KV that changed their place, on each rank."""
+
+    copied_bytes: int = 0
+    """Inside the pool: regions that grow or slide, blocks copied on write."""
+    gathered_bytes: int = 0
+    """To keep the batch of a padded kernel compact."""
+    swapped_bytes: int = 0
+    """To host memory and back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +69,17 @@ class Run:
     gaps: DurationHistogram
     end_ps: int
     last_arrival_ps: int
-    copied_bytes: int
     block_size: int | None
     window: str
     slo: Slo
     warmup_ps: int = 0
+    moved: Moved = Moved()
+    upkeep: Upkeep = field(default_factory=Upkeep)
+    padding_tokens: int = 0
+    device_bytes: Mapping[str, int] | None = None
+    """The ledger of one rank's card at the largest step."""
+    host_slots: int = 0
+    """Slots of host memory for swapped requests."""
 
 
 def measured(run: Run) -> tuple[int, int, Totals]:
@@ -122,20 +140,28 @@ def metrics(run: Run) -> dict[str, Any]:
     for event in log.events:
         blocked[event.cause] += 1
     return {
-        "pool_tokens": pool,
+        "pool_tokens": pool or None,
         "pool_blocks": None if run.block_size is None else pool // run.block_size,
         "mean_share": shares(totals.slots_ps, pool * length_ps),
         "peak_share": shares(totals.peaks, pool),
         "mean_running": _ratio(totals.running_ps, length_ps),
         "max_running": totals.max_running,
-        "mean_waiting": _ratio(totals.stay_ps - totals.running_ps, length_ps),
+        "mean_waiting": _ratio(totals.stay_ps - totals.requests_ps, length_ps),
         "arrived": log.arrived,
         **ends,
         "preemptions": log.preemptions,
         "lost_tokens": sum(record.lost_tokens for record in log.ended),
         "recomputed_tokens": sum(record.recomputed_tokens for record in log.ended),
-        "copied_bytes": run.copied_bytes,
-        "duplicate_share": None,
+        "device_bytes": run.device_bytes,
+        "swapped_tokens": sum(record.swapped_tokens for record in log.ended),
+        **asdict(run.moved),
+        "padding_tokens": run.padding_tokens,
+        "upkeep": asdict(run.upkeep),
+        "shared_share": _ratio(totals.shared_ps, pool * length_ps),
+        "saved_share": _ratio(totals.shared_ps, _allocated_ps(totals) + totals.shared_ps),
+        "duplicate_share": _ratio(totals.duplicate_ps, pool * length_ps),
+        "fragmentation": _ratio(totals.scattered_ps, _free_ps(totals)) if run.memory.has_holes else None,
+        "unusable_share": _ratio(totals.unusable_ps, totals.free_waiting_ps) if run.memory.has_holes else None,
         "blocked": blocked,
         "hit_rate": None,
         "queue_s": spread(queue_ps(r) for r in inside),
@@ -155,21 +181,44 @@ def metrics(run: Run) -> dict[str, Any]:
     }
 
 
+def _free_ps(totals: Totals) -> int:
+    """Integral of all free slots, those lost to shape included."""
+    slots_ps = dict(zip(CLASSES, totals.slots_ps, strict=True))
+    return slots_ps["free"] + slots_ps["external"] - totals.rounding_ps
+
+
+def _allocated_ps(totals: Totals) -> int:
+    """Integral of the slots that somebody holds."""
+    slots_ps = dict(zip(CLASSES, totals.slots_ps, strict=True))
+    return sum(totals.slots_ps) - slots_ps["free"] - slots_ps["external"]
+
+
 def pools(run: Run) -> list[dict[str, Any]]:
     """The pools of the run, keyed by replica, rank, tier and group."""
     _, _, totals = measured(run)
     pool = run.memory.pool_slots
+    host = {
+        "replica": 0,
+        "rank": 0,
+        "tier": "host",
+        "group": 0,
+        "tokens": run.host_slots,
+        "blocks": None,
+        "mean_share": {"used": _ratio(totals.host_ps, run.host_slots * totals.time_ps)},
+        "peak_share": {"used": _ratio(totals.host_peak, run.host_slots)},
+    }
     return [
         {
             "replica": 0,
             "rank": 0,
             "tier": "gpu",
             "group": 0,
-            "tokens": pool,
+            "tokens": pool or None,
             "blocks": None if run.block_size is None else pool // run.block_size,
             "mean_share": shares(totals.slots_ps, pool * totals.time_ps),
             "peak_share": shares(totals.peaks, pool),
-        }
+        },
+        *([host] if run.host_slots else []),
     ]
 
 
@@ -196,10 +245,10 @@ def ttft_ps(record: Ended) -> int | None:
 
 
 def tpot_ps(record: Ended) -> float | None:
-    """(E2E - TTFT) / (output - 1) of a finished request of two tokens or more."""
-    if record.end != "finished" or record.generated_tokens < 2 or record.first_token_ps is None:
+    """(E2E - TTFT) / (output - 1) of a finished request of two tokens or more; with samples, of the longest."""
+    if record.end != "finished" or not record.gaps or record.first_token_ps is None:
         return None
-    return (record.end_ps - record.first_token_ps) / (record.generated_tokens - 1)
+    return (record.end_ps - record.first_token_ps) / record.gaps
 
 
 def spread(values_ps: Iterable[float | None]) -> dict[str, float] | None:

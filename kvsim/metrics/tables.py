@@ -61,6 +61,8 @@ def _requests(run: Run) -> Table:
         "preemptions": [r.preemptions for r in records],
         "lost_tokens": [r.lost_tokens for r in records],
         "recomputed_tokens": [r.recomputed_tokens for r in records],
+        "swapped_tokens": [r.swapped_tokens for r in records],
+        "samples": [r.samples for r in records],
         "queue_s": [_seconds(queue_ps(r)) for r in records],
         "prefill_s": [_seconds(prefill_ps(r)) for r in records],
         "ttft_s": [_seconds(ttft_ps(r)) for r in records],
@@ -88,9 +90,11 @@ def _steps(run: Run) -> Table:
         # A step that the horizon cut counts for none and computed nothing.
         "prefill_tokens": [p if k else 0 for p, k in zip(rows["prefill_tokens"], counts, strict=True)],
         "decode_tokens": [d * k for d, k in zip(decodes, counts, strict=True)],
-        # Every decoding sequence attends to one token more in each step of a leap.
+        "padding_tokens": [p * k for p, k in zip(rows["padding_tokens"], counts, strict=True)],
+        # Every row attends to one token more in each step of a leap, in which the only padding is whole rows.
         "context_tokens": [
-            c * k + d * (k * (k - 1) // 2) for c, d, k in zip(rows["context_tokens"], decodes, counts, strict=True)
+            c * k + (d + p) * (k * (k - 1) // 2)
+            for c, d, p, k in zip(rows["context_tokens"], decodes, rows["padding_tokens"], counts, strict=True)
         ],
         "running": rows["running"],
         "waiting": rows["waiting"],
@@ -101,20 +105,25 @@ def _steps(run: Run) -> Table:
 def _memory(run: Run) -> Table:
     """Levels from each row's time on, with rows for the idle stretches and one for the end."""
     rows = _columns(run)
-    names = (*CLASSES, "running", "waiting")
-    table: Table = {"time_s": [], **{name: [] for name in names}}
-    empty = dict.fromkeys(names, 0) | {"free": run.memory.pool_slots}
+    names = (*CLASSES, "running", "waiting", "host", "shared", "duplicate", "largest_hole")
+    table: Table = {"time_s": [], **{name: [] for name in (*names, "fragmentation", "unusable")}}
+    pool, holes = run.memory.pool_slots, run.memory.has_holes
+    empty = dict.fromkeys((*names, "rounding"), 0) | {"free": pool, "largest_hole": pool}
 
     def add(time_ps: int, levels: Mapping[str, int]) -> None:
         table["time_s"].append(time_ps / PS_PER_S)
         for name in names:
             table[name].append(levels[name])
+        free = levels["free"] + levels["external"] - levels["rounding"]
+        table["fragmentation"].append(1 - levels["largest_hole"] / free if free and holes else None)
+        lost = levels["external"] - levels["rounding"]
+        table["unusable"].append(lost / free if free and holes and levels["waiting"] else None)
 
     over_ps = 0
     for index, start_ps in enumerate(rows["start_ps"]):
         if start_ps > over_ps:
             add(over_ps, empty)
-        add(start_ps, {name: rows[name][index] for name in names})
+        add(start_ps, {name: rows[name][index] for name in (*names, "rounding")})
         over_ps = start_ps + rows["duration_ps"][index]
     add(over_ps, empty)
     return table
@@ -139,4 +148,5 @@ def _preemptions(run: Run) -> Table:
         "time_s": [loss.time_ps / PS_PER_S for loss in losses],
         "request": [loss.request for loss in losses],
         "lost_tokens": [loss.tokens for loss in losses],
+        "swapped_tokens": [loss.swapped_tokens for loss in losses],
     }

@@ -1,6 +1,6 @@
 """The measured window: what is added up between the end of the warm-up and the last arrival."""
 
-from kvsim.step import CLASSES
+from kvsim.step import CLASSES, PoolUse
 
 N_CLASSES = len(CLASSES)
 
@@ -8,7 +8,24 @@ N_CLASSES = len(CLASSES)
 class Totals:
     """Exact sums over a stretch of time: Python integers, slots x picoseconds and requests x picoseconds."""
 
-    __slots__ = ("max_running", "peaks", "running_ps", "slots_ps", "stay_ps", "time_ps", "tokens")
+    __slots__ = (
+        "duplicate_ps",
+        "free_waiting_ps",
+        "host_peak",
+        "host_ps",
+        "max_running",
+        "peaks",
+        "requests_ps",
+        "rounding_ps",
+        "running_ps",
+        "scattered_ps",
+        "shared_ps",
+        "slots_ps",
+        "stay_ps",
+        "time_ps",
+        "tokens",
+        "unusable_ps",
+    )
 
     def __init__(self) -> None:
         self.time_ps = 0
@@ -16,26 +33,63 @@ class Totals:
         """Integral of each class, in the order of `step.CLASSES`."""
         self.peaks = [0] * N_CLASSES
         self.running_ps = 0
+        """Integral of the sequences that run."""
+        self.requests_ps = 0
+        """Integral of the requests of which at least one sequence runs."""
+        self.shared_ps = 0
+        """Integral of the slots that sharing saves."""
+        self.duplicate_ps = 0
+        """Integral of the slots that sharing would have saved."""
+        self.host_ps = 0
+        """Integral of the slots taken in host memory."""
+        self.host_peak = 0
+        self.rounding_ps = 0
+        """Integral of what is taken beyond what was asked; part of `external`, and not free."""
+        self.scattered_ps = 0
+        """Integral of the free slots outside the largest hole."""
+        self.unusable_ps = 0
+        """While requests wait: integral of the free slots that lie in holes too small for the head of the queue."""
+        self.free_waiting_ps = 0
+        """While requests wait: integral of all free slots that lie in holes."""
         self.stay_ps = 0
         """Integral of the requests in the system."""
         self.max_running = 0
         self.tokens = 0
         """Output tokens emitted."""
 
-    def tally(self, time_ps: int, running: int, tokens: int) -> None:
-        """Some time with so many requests running and so many tokens emitted."""
+    def tally(self, time_ps: int, running: int, requests: int, tokens: int) -> None:
+        """Some time with so many sequences, of so many requests, running and so many tokens emitted."""
         self.time_ps += time_ps
+        self.requests_ps += requests * time_ps
         self.running_ps += running * time_ps
         self.tokens += tokens
         if running > self.max_running:
             self.max_running = running
 
+    def beside(self, time_ps: int, shared: int, duplicate: int, host: int) -> None:
+        """Some time in which so many slots were saved by sharing, kept twice, and taken in host memory."""
+        if shared:
+            self.shared_ps += shared * time_ps
+        if duplicate:
+            self.duplicate_ps += duplicate * time_ps
+        if host:
+            self.host_ps += host * time_ps
+            self.host_peak = max(self.host_peak, host)
+
+    def in_holes(self, time_ps: int, use: PoolUse, external: int, waiting: bool) -> None:
+        """Some time in which the free slots lay in holes, `external` of all slots lost to their shape."""
+        self.rounding_ps += use.rounding * time_ps
+        self.scattered_ps += (use.free - use.largest_hole) * time_ps
+        if waiting:
+            self.unusable_ps += (external - use.rounding) * time_ps
+            self.free_waiting_ps += use.free * time_ps
+
     def copy(self) -> "Totals":
         """A frozen state of the sums."""
         twin = Totals()
-        twin.time_ps, twin.running_ps, twin.stay_ps = self.time_ps, self.running_ps, self.stay_ps
+        for name in self.__slots__:
+            setattr(twin, name, getattr(self, name))
         twin.slots_ps, twin.peaks = self.slots_ps.copy(), self.peaks.copy()
-        twin.max_running, twin.tokens = self.max_running, self.tokens
         return twin
 
 

@@ -9,6 +9,8 @@ from kvsim.step import CAUSES, CLASSES
 
 Number = int | float | None
 
+_GIB = 2**30
+
 CAUSE_LABELS = {"never": "rejected: can never fit", "outgrown": "alone and outgrown"}
 """How the table calls a cause for which an allocation failed, where the cause's own name does not tell."""
 
@@ -87,6 +89,13 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
         for name in classes
     ]
     memory.append(row("waste", "%", 1, _percent(waste_share)))
+    beside = (
+        ("saved by sharing", "saved_share"),
+        ("kept twice", "duplicate_share"),
+        ("scattered, of free", "fragmentation"),
+        ("too small for the head", "unusable_share"),
+    )
+    memory += [row(label, "%", 1, _percent(_at(key))) for label, key in beside if any(m.get(key) for m in every)]
     requests = [row("running", "", 1, _at("mean_running"), _at("max_running"))]
     requests.append(row("waiting, mean", "", 1, _at("mean_waiting")))
     requests += [count(end, end) for end in ends]
@@ -94,6 +103,17 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
         count("preemptions", "preemptions"),
         count("lost", "lost_tokens", "tokens"),
         count("computed again", "recomputed_tokens", "tokens"),
+    ]
+    moved = (
+        ("swapped", "swapped_bytes", _GIB, "GiB"),
+        ("copied", "copied_bytes", _GIB, "GiB"),
+        ("gathered", "gathered_bytes", _GIB, "GiB"),
+        ("padding computed", "padding_tokens", 1, "tokens"),
+    )
+    pressure += [
+        row(label, unit, 2, _times(1 / size, _at(key)) if size > 1 else _at(key))
+        for label, key, size, unit in moved
+        if any(m.get(key) for m in every)
     ]
     blocked = [row(CAUSE_LABELS.get(cause, cause), "", 0, _at("blocked", cause)) for cause in causes]
     latency = [
@@ -178,7 +198,7 @@ def _rounded(number: int | float, digits: int) -> str:
 
 def _at(key: str, inner: str | None = None) -> Callable[[dict[str, Any]], Number]:
     def number(metrics: dict[str, Any]) -> Number:
-        value: Any = metrics[key]
+        value: Any = metrics.get(key)
         if inner is None or value is None:
             return value  # type: ignore[no-any-return]
         return value.get(inner)  # type: ignore[no-any-return]
@@ -186,7 +206,7 @@ def _at(key: str, inner: str | None = None) -> Callable[[dict[str, Any]], Number
     return number
 
 
-def _times(factor: int, number: Callable[[dict[str, Any]], Number]) -> Callable[[dict[str, Any]], Number]:
+def _times(factor: float, number: Callable[[dict[str, Any]], Number]) -> Callable[[dict[str, Any]], Number]:
     def scaled(metrics: dict[str, Any]) -> Number:
         value = number(metrics)
         return None if value is None else value * factor

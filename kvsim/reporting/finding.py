@@ -68,6 +68,17 @@ def sources(result: Result) -> list[str]:
     ]
 
 
+def ledger(result: Result) -> list[str]:
+    """Say how the card's memory is divided at the largest step, in at most one line."""
+    device = result.metrics.get("device_bytes")
+    if not device:
+        return []
+    parts = [f"{name} {three_digits(device[name] / 2**30)}" for name in ("weights", "pool", "workspace", "other")]
+    left = device["left"] / 2**30
+    parts.append(f"left {three_digits(left)}" if left >= 0 else f"{three_digits(-left)} too much")
+    return [f"card: {three_digits(device['card'] / 2**30)} GiB a GPU = {' + '.join(parts)} (largest step)"]
+
+
 def shared(lines: Sequence[Sequence[str]], results: Sequence[Result]) -> list[str]:
     """Every line once, in order; one that does not hold for all results names those it holds for."""
     said: dict[str, list[str]] = {}

@@ -1,10 +1,14 @@
 """From a checked scenario to the objects of a run: names become policies, catalogue entries and numbers."""
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from kvsim.capacity.deployment import Deployment
+from kvsim.capacity.device import Device
+from kvsim.capacity.overheads.releases import release
 from kvsim.capacity.pages import PageRow, page_row
-from kvsim.capacity.pool import Overheads, Pool, pool_from_card
+from kvsim.capacity.pool import Overheads, Pool, loaded_bytes, pool_from_card
+from kvsim.capacity.span import Span
 from kvsim.capacity.tensors import kv_tensors
 from kvsim.catalog.engines import Profile, profile
 from kvsim.catalog.footprint import Footprint
@@ -12,7 +16,9 @@ from kvsim.catalog.gpus import gpu
 from kvsim.catalog.models import model
 from kvsim.errors import InputError
 from kvsim.memory.contiguous import ContiguousAllocator
+from kvsim.memory.host import HostPool
 from kvsim.memory.interface import Allocator
+from kvsim.memory.no_cache import NoCacheAllocator
 from kvsim.memory.paged import PagedAllocator
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.memory.virtual import VirtualAllocator
@@ -21,10 +27,19 @@ from kvsim.scenario.messages import located
 from kvsim.scenario.notes import notes
 from kvsim.scenario.resolve import Scenario
 from kvsim.scenario.schema.fields import MOST
-from kvsim.scenario.schema.serving import ContiguousSettings, PagedSettings, ReserveSettings, VirtualSettings
+from kvsim.scenario.schema.serving import (
+    ContiguousSettings,
+    NoCacheSettings,
+    PagedSettings,
+    ReserveSettings,
+    VirtualSettings,
+)
 from kvsim.scenario.schema.settings import Settings
 from kvsim.scenario.schema.traffic import LengthSettings, TimesOutput
+from kvsim.scheduling.batching import BatchScheduler
 from kvsim.scheduling.continuous import ContinuousScheduler
+from kvsim.scheduling.prefill_first import PrefillFirstScheduler
+from kvsim.scheduling.static import StaticScheduler
 from kvsim.timing.roofline import RooflineParameters, RooflineTiming, roofline_parameters
 from kvsim.units import size_text
 from kvsim.workload.arrivals import ARRIVALS
@@ -42,7 +57,9 @@ class Simulation:
 
     workload: Workload
     traffic: Traffic
-    scheduler: ContinuousScheduler
+    scheduler: BatchScheduler
+    device: Device | None
+    """The ledger of each rank's card; None where what a step takes is not known."""
     timing: RooflineTiming
     max_model_len: int
     bytes_per_slot: int
@@ -96,24 +113,15 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         parameters,
         block_size=block_size,
     )
-    scheduler = ContinuousScheduler(
-        allocator,
-        max_num_seqs=_given(settings.engine.max_num_seqs, rules.max_num_seqs),
-        max_num_batched_tokens=_given(settings.engine.max_num_batched_tokens, rules.max_num_batched_tokens),
-        long_prefill_token_threshold=_given(
-            settings.engine.long_prefill_token_threshold, rules.long_prefill_token_threshold
-        ),
-        chunked_prefill=_given(settings.engine.chunked_prefill, rules.chunked_prefill),
-        reserve_full_isl=_given(settings.engine.reserve_full_isl, rules.reserve_full_isl),
-        preemption=_given(settings.engine.preemption, rules.preemption),
-        victim=_given(settings.engine.victim, "last"),
-        max_model_len=limit,
-    )
+    pool_bytes = pool.slots * footprint.kv_bytes_per_token
+    device = _device(settings, rules, footprint, pool_bytes)
+    scheduler = _scheduler(scenario, rules, allocator, limit, footprint.kv_bytes_per_token, device)
     traffic = _traffic(scenario)
     return Simulation(
         workload=_workload(settings, traffic, seed),
         traffic=traffic,
         scheduler=scheduler,
+        device=device,
         timing=timing,
         max_model_len=limit,
         bytes_per_slot=footprint.kv_bytes_per_token,
@@ -126,12 +134,75 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
             "workload": _workload_provenance(settings),
         },
         not_modelled=_not_modelled(settings, rules, footprint),
-        notes=notes(settings, rules, footprint, pool.slots),
+        notes=notes(settings, rules, footprint, pool.slots, device),
     )
 
 
 def _given(value: T | None, default: T) -> T:
     return default if value is None else value
+
+
+def _scheduler(
+    scenario: Scenario,
+    rules: Profile,
+    allocator: Allocator,
+    max_model_len: int,
+    kv_bytes_per_token: int,
+    device: Device | None,
+) -> BatchScheduler:
+    engine = scenario.settings.engine
+    preemption = _given(engine.preemption, rules.preemption)
+    swap_space_bytes = _given(engine.swap_space, rules.swap_space_bytes)
+    limits: dict[str, Any] = {
+        "max_num_seqs": _given(engine.max_num_seqs, rules.max_num_seqs),
+        "max_num_batched_tokens": _given(engine.max_num_batched_tokens, scenario.token_budget),
+        "preemption": preemption,
+        "victim": _given(engine.victim, "last"),
+        "max_model_len": max_model_len,
+        "host": HostPool(swap_space_bytes // kv_bytes_per_token) if preemption == "swap" else None,
+    }
+    if device is not None and allocator.keeps:
+        budget, sequences = limits["max_num_batched_tokens"], limits["max_num_seqs"]
+        tokens = device.most_tokens(budget, sequences)
+        # A pool beside which not even a step of decoding has room is a what-if, and said to be one in the notes.
+        if sequences <= tokens < budget:
+            limits["workspace_tokens"] = tokens
+    name = _given(engine.scheduler, rules.scheduler)
+    if name == "static":
+        return StaticScheduler(allocator, **limits)
+    limits["kernel"] = _given(engine.kernel, rules.kernel)
+    if name == "prefill-first":
+        return PrefillFirstScheduler(allocator, **limits)
+    return ContinuousScheduler(
+        allocator,
+        long_prefill_token_threshold=_given(engine.long_prefill_token_threshold, rules.long_prefill_token_threshold),
+        chunked_prefill=_given(engine.chunked_prefill, rules.chunked_prefill),
+        reserve_full_isl=_given(engine.reserve_full_isl, rules.reserve_full_isl),
+        **limits,
+    )
+
+
+def _device(settings: Settings, rules: Profile, footprint: Footprint, pool_bytes: int) -> Device | None:
+    capacity, card = settings.capacity, gpu(settings.gpu)
+    try:
+        deployment = Deployment(
+            model=footprint.model,
+            engine=release("vllm@0.2" if rules.engine != "vllm" else f"vllm@{rules.version}"),
+            total=Span.exactly(card.memory_bytes),
+            gpu=card,
+            tensor_parallel=footprint.tensor_parallel,
+        )
+    except InputError:
+        # The planner knows more rules than a run needs, of how a model is split over ranks.
+        return None
+    return Device(
+        card_bytes=card.memory_bytes,
+        weights_bytes=loaded_bytes(footprint),
+        pool_bytes=pool_bytes,
+        other_bytes=_given(capacity.non_torch, rules.non_torch_bytes)
+        + _given(capacity.cuda_graphs, rules.cuda_graph_bytes),
+        deployment=deployment,
+    )
 
 
 def _page_row(settings: Settings, footprint: Footprint) -> PageRow | None:
@@ -141,6 +212,8 @@ def _page_row(settings: Settings, footprint: Footprint) -> PageRow | None:
 
 
 def _pool(settings: Settings, rules: Profile, footprint: Footprint, row: PageRow | None) -> Pool:
+    if isinstance(settings.allocator, NoCacheSettings):
+        return Pool(0, "none: nothing is kept from one step to the next")
     pool, block = settings.pool, _block_size(settings, rules) if row is None else row.tokens
     if pool is None:
         return pool_from_card(
@@ -194,6 +267,8 @@ def _allocator(
 ) -> Allocator:
     allocator = settings.allocator
     try:
+        if isinstance(allocator, NoCacheSettings):
+            return NoCacheAllocator()
         if isinstance(allocator, VirtualSettings):
             assert row is not None
             # Mapping that takes no time is mapping that no step waits for.
@@ -259,6 +334,7 @@ def _workload(settings: Settings, traffic: Traffic, seed: int) -> Workload:
     return Workload(
         traffic,
         seed=seed,
+        samples=workload.samples,
         max_tokens={"times_output": max_tokens.times_output} if isinstance(max_tokens, TimesOutput) else max_tokens,
         cancel=None if cancel is None else Patience(after_s=cancel.after / 1e12, share=cancel.share),
         priority=workload.priority,
@@ -293,6 +369,7 @@ def _not_modelled(settings: Settings, rules: Profile, footprint: Footprint) -> l
         )
     if shape.state_layers:
         said.append(f"Fixed state per request: the {shape.state_layers} state layers of {shape.name} take no memory.")
-    said.append("The workspace of a step: activations are budgeted at start-up, never short at run time.")
+    if isinstance(settings.allocator, NoCacheSettings):
+        said.append("The workspace in which a step keeps the keys and values that it throws away afterwards.")
     said.append("Sampling, tokenisation, network and the client's side of TTFT.")
     return said

@@ -13,6 +13,7 @@ from typing import Any
 from kvsim.errors import InputError
 from kvsim.scenario.loading import Plain
 from kvsim.scenario.messages import MISSING, NO_TEXT, TEXT, Mistake, Origin, Origins, alternatives, is_text, suggestion
+from kvsim.scenario.policies import engine_policies
 
 GENERATED = ("arrivals", "prompt_tokens", "output_tokens")
 """The keys of `workload` that only generated traffic has."""
@@ -134,6 +135,7 @@ def _engine(data: Plain, origins: Origins) -> Iterator[Mistake]:
         yield Mistake("engine.profile", MISSING, str(error))
         return
     yield from _context(engine.get("max_model_len"), data, origins)
+    yield from engine_policies(engine, rules, data)
     budget = engine.get("max_num_batched_tokens", rules.max_num_batched_tokens)
     sequences = engine.get("max_num_seqs", rules.max_num_seqs)
     if _whole(budget) and _whole(sequences) and budget < sequences:
@@ -142,7 +144,9 @@ def _engine(data: Plain, origins: Origins) -> Iterator[Mistake]:
             f"engine.{key}", engine.get(key), f"leaves {budget} tokens a step for {sequences} sequences",
             "max_num_batched_tokens must be at least max_num_seqs",
         )  # fmt: skip
-    if engine.get("chunked_prefill", rules.chunked_prefill) is not False:
+    # A profile whose prompts come whole takes as many tokens a step as the longest has.
+    whole = engine.get("chunked_prefill", rules.chunked_prefill) is False
+    if not whole or ("max_num_batched_tokens" not in engine and not rules.chunked_prefill):
         return
     longest = engine.get("max_model_len")
     if longest is None and (model_name := _text(data, "model", "name")):

@@ -1,5 +1,6 @@
 """What a reader of the numbers should know about this scenario, beside what no run models."""
 
+from kvsim.capacity.device import Device
 from kvsim.catalog.engines import Profile
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import gpu
@@ -12,7 +13,9 @@ LARGE_GPU_DEFAULTS = "1,024 sequences and 8,192 tokens"
 (`EngineArgs.get_batch_defaults` in vllm/engine/arg_utils.py, Apache-2.0)."""
 
 
-def notes(settings: Settings, rules: Profile, footprint: Footprint, pool_slots: int) -> list[str]:
+def notes(
+    settings: Settings, rules: Profile, footprint: Footprint, pool_slots: int, device: Device | None
+) -> list[str]:
     """Return sentences on this scenario: a pool beyond its card, defaults that are not those of its card."""
     said = []
     card = gpu(settings.gpu)
@@ -23,6 +26,15 @@ def notes(settings: Settings, rules: Profile, footprint: Footprint, pool_slots: 
         if pool_bytes > left_bytes:
             beside = f"the {format_size(left_bytes)} that {card.name} has beside the weights of {footprint.model.name}"
             said.append(f"The pool of {format_size(pool_bytes)} is more than {beside}; no such engine would start.")
+        elif device is not None:
+            sequences = settings.engine.max_num_seqs or rules.max_num_seqs
+            wanted = device.workspace_bytes(sequences, sequences)
+            if wanted > device.room_bytes:
+                said.append(
+                    f"Beside weights, pool and {format_size(device.other_bytes)} of overheads {card.name} has "
+                    f"{format_size(max(0, device.room_bytes))} for the workspace of a step; one in which "
+                    f"{sequences} sequences decode takes {format_size(wanted)}. No such engine would start."
+                )
     engine = settings.engine
     large = card.memory_bytes >= LARGE_GPU_BYTES and not card.name.upper().startswith("A100")
     if rules.engine == "vllm" and large and engine.max_num_seqs is None and engine.max_num_batched_tokens is None:

@@ -12,7 +12,7 @@ from kvsim.scenario.checks import check, model_reference, trace_reference
 from kvsim.scenario.layers import Layers, layers_of, read_layers, read_overrides
 from kvsim.scenario.merging import KINDS, Layer
 from kvsim.scenario.messages import Mistake, Origins, alternatives, refuse
-from kvsim.scenario.schema import Settings
+from kvsim.scenario.schema import EngineSettings, Settings
 from kvsim.scenario.schema.explain import explain
 from kvsim.units import size_text
 
@@ -76,6 +76,17 @@ class Scenario:
         trace = self.settings.workload.trace
         return None if trace is None else trace_reference(trace, "workload.trace", self.origins)
 
+    @cached_property
+    def token_budget(self) -> int:
+        """`max_num_batched_tokens` where the profile decides: at least the longest context if prompts come whole."""
+        from kvsim.catalog.engines import profile
+        from kvsim.catalog.models import model
+
+        engine, rules = self.settings.engine, profile(self.settings.engine.profile)
+        chunked = rules.chunked_prefill if engine.chunked_prefill is None else engine.chunked_prefill
+        longest = engine.max_model_len or model(self.model).max_context or 0
+        return rules.max_num_batched_tokens if chunked else max(rules.max_num_batched_tokens, longest)
+
     def variants(self) -> list[tuple[str, "Scenario"]]:
         """Return the variants of the file by name, in its order; the scenario itself where there are none."""
         return [(scenario.label, scenario) for scenario in self._siblings] or [(self.label, self)]
@@ -100,8 +111,12 @@ class Scenario:
         for key, value in _flat(self.settings.model_dump(mode="json")):
             origin = self.origins.get(key)
             source = origin.source if origin is not None else "default"
+            if origin is None and key.startswith("allocator.") and engine.allocator.get(key[10:]) == value:
+                source = f"profile {engine.name}"
             if value is None and key in _BY_PROFILE:
                 value, source = _BY_PROFILE[key](engine), f"profile {engine.name}"
+                if key == "engine.max_num_batched_tokens":
+                    value = self.token_budget
             if value is None and key == "engine.max_model_len":
                 value, source = model(self.model).max_context, f"model {self.settings.model.name}"
             rows[key] = {"value": value, "source": source}
@@ -117,7 +132,10 @@ _BY_PROFILE: dict[str, Callable[["Profile"], object]] = {
     "engine.chunked_prefill": lambda profile: profile.chunked_prefill,
     "engine.long_prefill_token_threshold": lambda profile: profile.long_prefill_token_threshold,
     "engine.reserve_full_isl": lambda profile: profile.reserve_full_isl,
+    "engine.scheduler": lambda profile: profile.scheduler,
+    "engine.kernel": lambda profile: profile.kernel,
     "engine.preemption": lambda profile: profile.preemption,
+    "engine.swap_space": lambda profile: size_text(profile.swap_space_bytes) if profile.swap_space_bytes else None,
     "allocator.block_size": lambda profile: profile.block_size,
     "allocator.watermark": lambda profile: profile.watermark,
     "capacity.gpu_memory_utilization": lambda profile: profile.gpu_memory_utilization,
@@ -178,10 +196,10 @@ def _scenario(layers: Layers, overrides: Layer, variant: str | None, mistakes: l
 
     layer = layers.combined(variant, overrides)
     data = {"name": name, **layer.data}
-    for key in ("allocator", "timing"):
-        if isinstance(data.get(key), dict):
-            word, default = KINDS[key]
-            data[key] = {word: default, **data[key]}
+    data["allocator"] = _allocator(data)
+    if isinstance(data.get("timing"), dict):
+        word, default = KINDS["timing"]
+        data["timing"] = {word: default, **data["timing"]}
     workload = data.get("workload")
     if isinstance(workload, dict) and "trace" not in workload:
         word, process = KINDS["workload.arrivals"]
@@ -199,6 +217,25 @@ def _scenario(layers: Layers, overrides: Layer, variant: str | None, mistakes: l
     if found or settings is None:
         raise refuse(found, layer.origins)
     return Scenario(settings, variant, layers.texts, layer.origins)
+
+
+def _allocator(data: Mapping[str, Any]) -> object:
+    """The allocator given, completed by what the profile says of the same kind; the profile's where none is."""
+    from kvsim.catalog.engines import profile
+
+    name = EngineSettings.model_fields["profile"].default
+    if isinstance(data.get("engine"), dict):
+        name = data["engine"].get("profile", name)
+    try:
+        own: Mapping[str, Any] = profile(name).allocator if isinstance(name, str) else {}
+    except InputError:  # told by the checks
+        own = {}
+    given = data.get("allocator", {})
+    if not isinstance(given, dict):
+        return given
+    word, default = KINDS["allocator"]
+    kind = own.get(word, default)
+    return {**own, **given} if given.get(word, kind) == kind else given
 
 
 def _plain(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,15 +7,20 @@ allocator's acquire and release itself.
 from collections.abc import Collection
 from typing import Protocol
 
+from kvsim.memory.host import HostPool
 from kvsim.memory.interface import Allocator
 from kvsim.request import Sequence
-from kvsim.step import StepPlan
+from kvsim.step import Rows, Short, StepPlan
 
 
 class Scheduler(Protocol):
-    """Decides each step; every verb but `stable_steps` mutates."""
+    """Decides each step; every verb but `stable_steps`, `rows` and `impossible` mutates."""
 
     allocator: Allocator
+    host: HostPool | None
+    """Host memory for what is preempted, if there is any."""
+    forks: bool
+    """Samples of one prompt wait in `Sequence.samples` and fork off when it is computed; otherwise each comes alone."""
 
     def submit(self, sequence: Sequence) -> None:
         """A new request joins the queue."""
@@ -24,16 +29,34 @@ class Scheduler(Protocol):
         """Tokens that a new request must be provided for from the start, by what its client declared; 0: its own."""
         ...
 
+    def impossible(self, sequence: Sequence) -> Short | None:
+        """Why a new request can never run, if the reason is another than the pool."""
+        ...
+
     def plan(self) -> StepPlan:
         """Decide the next step and get its memory. O(1) in the batch unless memory runs short, then O(running)."""
         ...
 
     def complete(self, plan: StepPlan) -> list[Sequence]:
-        """The step is over: what it computed is written. Returns those that sampled a token at the end of a prompt."""
+        """The step is over: what it computed is written. Returns those that sampled a token at the end of a prompt.
+
+        The samples that fork off by it are among them, and noted in `plan.forked`.
+        """
+        ...
+
+    def finish(self, sequence: Sequence) -> None:
+        """A running sequence has emitted its last token."""
+
+    def done(self) -> list[Sequence]:
+        """Those of the finished whose results go out now, once each; the engine lets them leave."""
         ...
 
     def leave(self, sequence: Sequence) -> None:
         """A request has ended (finished, cancelled): out of the running set or the queue, its memory given back."""
+
+    def rows(self) -> Rows:
+        """What the next step computes for those that decode now, if nobody else does anything."""
+        ...
 
     def stable_steps(self, limit: int) -> int:
         """Steps, at most `limit`, for which `plan` would only decode what decodes now, whatever the memory does.
@@ -48,24 +71,29 @@ class Scheduler(Protocol):
 
     @property
     def running(self) -> Collection[int]:
-        """Ids of the running requests."""
+        """Ids of the running sequences."""
         ...
 
     @property
     def waiting_count(self) -> int:
-        """Requests waiting, preempted ones included."""
+        """Sequences waiting, preempted ones included."""
         ...
 
     @property
     def running_count(self) -> int:
-        """Requests running."""
+        """Sequences running."""
+        ...
+
+    @property
+    def running_requests(self) -> int:
+        """Requests of which at least one sequence runs."""
         ...
 
     @property
     def head(self) -> Sequence | None:
-        """The first of the queue."""
+        """The next to be let in: the first in host memory, or else of the queue."""
         ...
 
     def live(self) -> list[Sequence]:
-        """All requests waiting or running, for audits. O(requests)."""
+        """All sequences waiting or running, for audits. O(requests)."""
         ...

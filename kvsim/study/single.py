@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 from kvsim.engine.run import simulate
 from kvsim.metrics.result import Result
-from kvsim.metrics.summary import Run, metrics, pools
+from kvsim.metrics.summary import Moved, Run, metrics, pools
 from kvsim.metrics.tables import Tables
+from kvsim.request import PS_PER_S
 from kvsim.scenario.build import Simulation, build
 from kvsim.scenario.resolve import Scenario
 from kvsim.version import __version__
@@ -14,6 +15,9 @@ from kvsim.workload.trace import TraceTraffic
 
 Progress = Callable[[float, str], None]
 """Called with the fraction done, 0 to 1, and what is being done."""
+
+FALLS_BEHIND = 0.1
+"""An engine keeps up if, once nobody arrives any more, it is done within this share of the time that arrivals took."""
 
 _UPDATES = 200
 """How often a run reports its progress in all."""
@@ -54,10 +58,18 @@ def run(
     outcome = Run(
         requests=recording.requests,
         memory=recording.memory,
-        gaps=recording.gaps,
+        gaps=recording.gaps.histogram,
         end_ps=log.end_ps,
         last_arrival_ps=log.last_arrival_ps,
-        copied_bytes=recording.copied_slots * simulation.bytes_per_slot,
+        moved=Moved(
+            recording.copied_slots * simulation.bytes_per_slot,
+            recording.gathered_slots * simulation.bytes_per_slot,
+            recording.swapped_slots * simulation.bytes_per_slot,
+        ),
+        upkeep=recording.upkeep,
+        padding_tokens=recording.padding_tokens,
+        device_bytes=simulation.device.ledger(*recording.largest_step) if simulation.device else None,
+        host_slots=simulation.scheduler.host.slots if simulation.scheduler.host else 0,
         block_size=simulation.block_size,
         window=settings.window.until,
         slo=simulation.slo,
@@ -71,7 +83,7 @@ def run(
         scenario_resolved=resolved,
         provenance=simulation.provenance,
         not_modelled=simulation.not_modelled,
-        notes=simulation.notes + _rows_dropped(scenario, simulation),
+        notes=simulation.notes + _rows_dropped(scenario, simulation) + _falls_behind(simulation, outcome),
         published=settings.published or {},
         metrics=metrics(outcome),
         pools=pools(outcome),
@@ -96,6 +108,22 @@ def _rows_dropped(scenario: Scenario, simulation: Simulation) -> list[str]:
         return []
     reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(report.dropped.items()))
     return [f"{sum(report.dropped.values())} of {report.rows_read} rows of the trace were dropped ({reasons})."]
+
+
+def _falls_behind(simulation: Simulation, outcome: Run) -> list[str]:
+    """A note that says plainly when an engine that keeps nothing cannot keep up with its traffic."""
+    arrivals_ps, late_ps = outcome.last_arrival_ps, outcome.end_ps - outcome.last_arrival_ps
+    if simulation.scheduler.allocator.keeps or late_ps <= FALLS_BEHIND * arrivals_ps:
+        return []
+    emitted, asked = 0, 0
+    for record in outcome.requests.ended:
+        asked += 1
+        emitted += record.end == "finished" and record.end_ps <= arrivals_ps
+    return [
+        f"Without a cache the engine does not keep up with this traffic: when the last request arrived, after "
+        f"{arrivals_ps / PS_PER_S:,.0f} s, {emitted} of {asked} had finished; the rest took "
+        f"{late_ps / PS_PER_S:,.0f} s more."
+    ]
 
 
 def _reporter(scenario: Scenario, simulation: Simulation, progress: Progress | None) -> Callable[[], None] | None:

@@ -1,36 +1,52 @@
 """The seam between the engine and whatever says how long a step takes."""
 
-from collections.abc import Sequence as Seq
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from kvsim.step import Chunk
+from kvsim.step import StepPlan
+
+
+class Anew(NamedTuple):
+    """The time of a step that computes all contexts again, in integer picoseconds, around a number of tokens.
+
+    `base_ps + token_ps x tokens + pair_ps x pairs of tokens that attend to one another`, for fewer than `until_tokens`
+    tokens (None: for any number).
+    """
+
+    base_ps: int
+    token_ps: int
+    pair_ps: int
+    until_tokens: int | None = None
 
 
 class StepTiming(Protocol):
     """Step times in integer picoseconds. Pure: the same batch always takes the same time.
 
     For a batch that only decodes, the time is linear in the context: `base + slope x context` with both numbers
-    integers that depend on the number of sequences alone. That is what makes a leap exact.
+    integers that depend on the number of rows alone. That is what makes a leap exact.
     """
 
     provenance: str
     """Where the numbers come from, for every figure and table: "datasheet", for instance."""
 
-    def decode(self, decodes: int) -> tuple[int, int]:
-        """(base, slope): picoseconds of a step of `decodes` decoding sequences, and per context token."""
+    def decode(self, rows: int) -> tuple[int, int]:
+        """(base, slope): picoseconds of a step that decodes `rows` sequences, and per context token."""
         ...
 
-    def step_ps(self, decodes: int, context: int, chunks: Seq[Chunk], copied_slots: int, mapped_pages: int = 0) -> int:
-        """One step of `decodes` decoding sequences over `context` tokens, prompt chunks, slots copied, pages mapped."""
+    def anew(self, rows: int, tokens: int) -> Anew:
+        """How long a step takes that computes `tokens` tokens of `rows` sequences from the start (nothing is kept)."""
+        ...
+
+    def step_ps(self, plan: StepPlan) -> int:
+        """The planned step: decoding rows, prompt chunks, slots copied, gathered and swapped, pages mapped."""
         ...
 
 
 class LinearTiming:
     """A step time that is linear in everything, given outright: for tests, theory and what-ifs.
 
-    All arguments are integer picoseconds: per step, per decoding sequence, per context token, per prefill token, per
-    slot copied, per page mapped. With `step_ps` alone every step takes the same time, and the engine is a queue of
-    the textbooks.
+    All arguments are integer picoseconds: per step, per decoding row or chunk, per context token, per prefill token
+    (padding included), per slot copied or gathered, per page mapped, per slot swapped, and per pair of tokens where
+    nothing is kept. With `step_ps` alone every step takes the same time, and the engine is a queue of the textbooks.
     """
 
     provenance = "given in the scenario"
@@ -44,6 +60,8 @@ class LinearTiming:
         per_prefill_ps: int = 0,
         per_copied_ps: int = 0,
         per_mapped_ps: int = 0,
+        per_swapped_ps: int = 0,
+        per_pair_ps: int = 0,
     ) -> None:
         if step_ps < 1:
             raise ValueError(f"step_ps is {step_ps}; a step takes at least one picosecond")
@@ -53,26 +71,36 @@ class LinearTiming:
             "per_prefill_ps": per_prefill_ps,
             "per_copied_ps": per_copied_ps,
             "per_mapped_ps": per_mapped_ps,
+            "per_swapped_ps": per_swapped_ps,
+            "per_pair_ps": per_pair_ps,
         }
         for name, value in parts.items():
             if value < 0:
                 raise ValueError(f"{name} is {value}; no part of a step takes less than no time")
         self._step, self._sequence = step_ps, per_sequence_ps
         self._context, self._prefill, self._copied = per_context_ps, per_prefill_ps, per_copied_ps
-        self._mapped = per_mapped_ps
+        self._mapped, self._swapped, self._pair = per_mapped_ps, per_swapped_ps, per_pair_ps
 
-    def decode(self, decodes: int) -> tuple[int, int]:
+    def decode(self, rows: int) -> tuple[int, int]:
         """See `StepTiming`."""
-        return self._step + self._sequence * decodes, self._context
+        return self._step + self._sequence * rows, self._context
 
-    def step_ps(self, decodes: int, context: int, chunks: Seq[Chunk], copied_slots: int, mapped_pages: int = 0) -> int:
+    def anew(self, rows: int, tokens: int) -> Anew:
         """See `StepTiming`."""
-        tokens = sum(chunk.tokens for chunk in chunks)
+        return Anew(self._step + self._sequence * rows, self._prefill, self._pair)
+
+    def step_ps(self, plan: StepPlan) -> int:
+        """See `StepTiming`."""
+        tokens = sum(tokens for tokens, _ in plan.padded_chunks)
+        rows = plan.rows.height + len(plan.chunks)
+        if plan.pairs:
+            base, token, pair, _ = self.anew(rows, tokens + plan.rows.context)
+            computed = base + token * (tokens + plan.rows.context) + pair * plan.pairs
+        else:
+            computed = self._step + self._sequence * rows + self._context * plan.rows.context + self._prefill * tokens
         return (
-            self._step
-            + self._sequence * (decodes + len(chunks))
-            + self._context * context
-            + self._prefill * tokens
-            + self._copied * copied_slots
-            + self._mapped * mapped_pages
+            computed
+            + self._copied * (plan.copied_slots + plan.gathered_slots)
+            + self._mapped * plan.mapped_pages
+            + self._swapped * plan.swapped_slots
         )

@@ -1,14 +1,14 @@
 """`roofline`: step time from a data sheet. Good for comparing; its own error is not known until it is calibrated.
 
 A step takes: the linear layers, max(weight bytes / bandwidth, FLOPs / peak); plus decode attention, linear in the
-context that is read; plus prefill attention per chunk, quadratic in the chunk; plus fixed costs per layer, step and
-sequence; plus copies inside the memory and pages mapped into it. Efficiencies and overheads stand in
-`data/roofline.json`, each with its source.
+context that is read; plus prefill attention per chunk, quadratic in the chunk; plus fixed costs per layer, step
+and sequence; plus copies inside the memory, pages mapped into it and slots swapped to the host. Efficiencies and
+overheads stand in `data/roofline.json`, each with its source.
 """
 
 import json
+import math
 from collections.abc import Mapping
-from collections.abc import Sequence as Seq
 from dataclasses import dataclass, fields
 from importlib.resources import files
 
@@ -16,7 +16,8 @@ from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import Gpu
 from kvsim.catalog.weights import EMBEDDING_BITS, weight_bytes
 from kvsim.request import PS_PER_S
-from kvsim.step import Chunk
+from kvsim.step import StepPlan
+from kvsim.timing.interface import Anew
 
 LEAST_SHARE = 1e-6
 """The least efficiency; below it one step of a large model would outlast the 64-bit clock."""
@@ -114,34 +115,75 @@ class RooflineTiming:
         self._slope_ps = round(PS_PER_S * max(kv_bytes / self._kv_rate, pair_flops / self._prefill_rate))
         self._copy_ps = round(PS_PER_S * 2 * kv_bytes / (bandwidth * p.copy_bandwidth_efficiency))
         self._map_ps = round(PS_PER_S * p.page_map_s)
+        host_rate = gpu.host_link_bytes_per_s * p.link_bandwidth_efficiency
+        self._swap_ps = round(PS_PER_S * kv_bytes / host_rate)
+        self._anew: dict[int, tuple[Anew, Anew]] = {}
         self._bases: dict[int, tuple[int, int]] = {}
         self._linear: dict[tuple[int, int], int] = {}
 
-    def decode(self, decodes: int) -> tuple[int, int]:
+    def decode(self, rows: int) -> tuple[int, int]:
         """See `StepTiming`."""
-        known = self._bases.get(decodes)
+        known = self._bases.get(rows)
         if known is None:
-            known = self._bases[decodes] = (self._linear_ps(decodes, decodes), self._slope_ps)
+            known = self._bases[rows] = (self._linear_ps(rows, rows), self._slope_ps)
         return known
 
-    def step_ps(self, decodes: int, context: int, chunks: Seq[Chunk], copied_slots: int, mapped_pages: int = 0) -> int:
-        """See `StepTiming`."""
-        if not chunks and not copied_slots and not mapped_pages:
-            return self.decode(decodes)[0] + self._slope_ps * context
-        tokens = decodes
-        attention_ps = 0
-        for chunk in chunks:
-            tokens += chunk.tokens
-            pairs = chunk.tokens * chunk.written + chunk.tokens * (chunk.tokens + 1) / 2
-            read = (chunk.written + chunk.tokens) * self._kv_bytes
-            attention_ps += round(PS_PER_S * max(pairs * self._pair_flops / self._prefill_rate, read / self._kv_rate))
+    def anew(self, rows: int, tokens: int) -> Anew:
+        """See `StepTiming`.
+
+        Below some number of tokens the linear layers take as long as reading the weights (all experts of them), above
+        it as long as the computing; the two pieces meet where these are equal.
+        """
+        known = self._anew.get(rows)
+        if known is None:
+            known = self._anew[rows] = self._pieces(rows)
+        reading, computing = known
+        assert reading.until_tokens is not None
+        return reading if tokens < reading.until_tokens else computing
+
+    def _pieces(self, rows: int) -> tuple[Anew, Anew]:
+        footprint, p = self._footprint, self._parameters
+        fixed_s, token_s = self._fixed_s + p.sequence_overhead_s * rows, 0.0
+        if self._ranks > 1:
+            fixed_s += 2 * footprint.model.layers * p.allreduce_latency_s
+            token_s = 2 * footprint.model.layers * self._ring_s(1)
+        read_s = self._weights_read / self._weights_rate
+        compute_s = 2 * footprint.linear_parameters / self._ranks / self._linear_rate
+        heads_s = 2 * footprint.lm_head_parameters * rows / self._ranks / self._linear_rate
+        until = max(0, math.ceil((read_s - heads_s) / compute_s))
+        pair_ps = round(PS_PER_S * self._pair_flops / self._prefill_rate)
         return (
-            self._linear_ps(tokens, decodes + len(chunks))
-            + self._slope_ps * context
-            + attention_ps
-            + self._copy_ps * copied_slots
-            + self._map_ps * mapped_pages
+            Anew(round(PS_PER_S * (fixed_s + read_s)), round(PS_PER_S * token_s), pair_ps, until),
+            Anew(round(PS_PER_S * (fixed_s + heads_s)), round(PS_PER_S * (token_s + compute_s)), pair_ps),
         )
+
+    def step_ps(self, plan: StepPlan) -> int:
+        """See `StepTiming`."""
+        rows, context = plan.rows
+        computed_ps = self._prompts_ps(plan) if plan.chunks or plan.pairs else self.decode(rows)[0]
+        return (
+            computed_ps
+            + (0 if plan.pairs else self._slope_ps * context)
+            + self._copy_ps * (plan.copied_slots + plan.gathered_slots)
+            + self._map_ps * plan.mapped_pages
+            + self._swap_ps * plan.swapped_slots
+        )
+
+    def _prompts_ps(self, plan: StepPlan) -> int:
+        """Linear layers, and the attention of prompts; where nothing is kept, of everything."""
+        chunks = plan.padded_chunks
+        tokens = sum(tokens for tokens, _ in chunks)
+        sequences = plan.rows.height + len(chunks)
+        if plan.pairs:
+            tokens += plan.rows.context
+            base, token, pair, _ = self.anew(sequences, tokens)
+            return base + token * tokens + pair * (plan.pairs + sum(t * (t + 1) // 2 for t, _ in chunks))
+        attention_ps = 0
+        for length, written in chunks:
+            pairs = length * written + length * (length + 1) / 2
+            read = (written + length) * self._kv_bytes
+            attention_ps += round(PS_PER_S * max(pairs * self._pair_flops / self._prefill_rate, read / self._kv_rate))
+        return self._linear_ps(tokens + plan.rows.height, sequences) + attention_ps
 
     def _linear_ps(self, tokens: int, sequences: int) -> int:
         """Everything that does not depend on the context: weights, fixed costs, collectives."""
@@ -156,10 +198,13 @@ class RooflineTiming:
         seconds = max(self._weight_bytes(tokens) / self._weights_rate, flops / self._linear_rate)
         seconds += self._fixed_s + p.sequence_overhead_s * sequences
         if self._ranks > 1:
-            message = 2 * tokens * footprint.model.hidden
-            ring = 2 * (self._ranks - 1) / self._ranks * message / self._link_rate
-            seconds += 2 * footprint.model.layers * (p.allreduce_latency_s + ring)
+            seconds += 2 * footprint.model.layers * (p.allreduce_latency_s + self._ring_s(tokens))
         return seconds
+
+    def _ring_s(self, tokens: int) -> float:
+        """Seconds that the bytes of one all-reduce take on the link."""
+        message = 2 * tokens * self._footprint.model.hidden
+        return 2 * (self._ranks - 1) / self._ranks * message / self._link_rate
 
     def _weight_bytes(self, tokens: int) -> float:
         """Bytes of weights one rank reads: of the experts only those that the batch touches, drawn evenly."""

@@ -26,6 +26,9 @@ class Traffic(Protocol):
     def rows(self, streams: Streams) -> Iterator[Row]:
         """(arrival in picoseconds, prompt tokens, output tokens), one by one, arrivals never decreasing."""
 
+    def more_outputs(self, streams: Streams) -> Iterator[int] | None:
+        """True output lengths of further samples of the same prompts, without end; None: as long as the first."""
+
     def describe(self) -> dict[str, object]:
         """What the run folder says of it: plain values, and no time or path of the machine."""
 
@@ -67,6 +70,10 @@ class GeneratedTraffic:
         )
         return islice(rows, self._requests)
 
+    def more_outputs(self, streams: Streams) -> Iterator[int]:
+        """Drawn from the same law, in a stream of their own."""
+        return self._output_tokens.lengths(streams.generator("more_outputs"), self._chunk)
+
     def describe(self) -> dict[str, object]:
         """The report for the run folder: the process and the laws with their parameters."""
         return {
@@ -84,7 +91,8 @@ class Workload:
     """The requests of one run, in order of arrival; iterating gives the same stream each time.
 
     `max_tokens` is a whole number, "model_limit" (the engine allows what its model does) or {"times_output":
-    factor}. `cancel` says which clients give up and when; `priority` and `tenant` are put on every request.
+    factor}. `samples` outputs are asked of every request, each of a length of its own where lengths are drawn.
+    `cancel` says which clients give up and when; `priority` and `tenant` are put on every request.
     `seed` is the root of all draws. ValueError on a wrong argument, InputError on a wrong trace.
     """
 
@@ -94,6 +102,7 @@ class Workload:
         *,
         seed: int = 0,
         max_tokens: int | str | Mapping[str, float] | MaxTokens = MODEL_LIMIT,
+        samples: int = 1,
         cancel: Patience | None = None,
         priority: int = 0,
         tenant: str = "",
@@ -102,7 +111,9 @@ class Workload:
             raise ValueError(f"priority: must be a whole number; got {priority!r}")
         if not -(1 << 63) <= priority < 1 << 63:
             raise ValueError(f"priority: must fit 64 bits; got {priority!r}")
+        check_whole("samples", samples, 1)
         self._traffic = traffic
+        self._samples = samples
         self._streams = Streams(seed)
         self._max_tokens = max_tokens_rule(max_tokens)
         self._cancel = cancel
@@ -119,6 +130,8 @@ class Workload:
         if self._cancel is not None:
             patiences_ps = self._cancel.patiences_ps(self._streams.generator("cancel"))
         rows = enumerate(self._traffic.rows(self._streams))
+        further = self._samples - 1
+        lengths = self._traffic.more_outputs(self._streams) if further else None
         for (number, (arrival_ps, prompt, output)), patience_ps in zip(rows, patiences_ps, strict=False):
             if arrival_ps > LAST_PS:
                 raise PastClockError(
@@ -126,7 +139,9 @@ class Workload:
                     f"past the end of the 64-bit clock ({LAST_PS / PS_PER_S:.3g} s); take fewer requests, "
                     "a higher rate or a horizon before that"
                 )
-            yield Request(number, arrival_ps, prompt, output, max_tokens(output), patience_ps, priority, tenant)
+            more = (output,) * further if lengths is None else tuple(islice(lengths, further))
+            allowed = max_tokens(max((output, *more)) if more else output)
+            yield Request(number, arrival_ps, prompt, output, allowed, patience_ps, priority, tenant, more)
 
     def describe(self) -> dict[str, object]:
         """The report for the run folder, plain values ready for JSON. Reads a trace once if need be."""
@@ -134,6 +149,7 @@ class Workload:
             **self._traffic.describe(),
             **self._max_tokens.describe(),
             "cancel": None if self._cancel is None else asdict(self._cancel),
+            "samples": self._samples,
             "priority": self._priority,
             "tenant": self._tenant,
         }

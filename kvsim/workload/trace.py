@@ -104,6 +104,9 @@ class TraceTraffic:
             for time_ps, prompt, output in self._recorded()
         )
 
+    def more_outputs(self, streams: Streams) -> None:
+        """A trace tells one length a request: further samples are as long."""
+
     def describe(self) -> dict[str, object]:
         """The report for the run folder: rows read, kept and dropped by reason, how time was scaled."""
         report = self.survey()

@@ -9,7 +9,7 @@ from kvsim.errors import InputError
 def test_vllm_sync_has_the_defaults_of_the_release() -> None:
     vllm = profile("vllm@0.33-sync")
     assert (vllm.engine, vllm.version, vllm.scheduler) == ("vllm", "0.33", "continuous")
-    assert (vllm.pipeline_depth, vllm.block_size, vllm.allocator) == (1, 16, "paged")
+    assert (vllm.pipeline_depth, vllm.block_size, vllm.allocator) == (1, 16, {"name": "paged"})
     assert (vllm.max_num_seqs, vllm.max_num_batched_tokens) == (256, 2048)
     assert (vllm.chunked_prefill, vllm.long_prefill_token_threshold) == (True, 0)
     assert (vllm.reserve_full_isl, vllm.watermark, vllm.preemption) == (True, 0.0, "recompute")
@@ -51,5 +51,7 @@ def test_case_and_punctuation_do_not_matter(written: str) -> None:
 
 
 def test_an_unknown_profile_gets_the_closest() -> None:
-    with pytest.raises(InputError, match=r"unknown engine profile 'vllm@0.34': the closest is vllm@0.33-sync"):
+    with pytest.raises(
+        InputError, match=r"unknown engine profile 'vllm@0.34': the closest are vllm@0.2, vllm@0.33-sync"
+    ):
         profile("vllm@0.34")

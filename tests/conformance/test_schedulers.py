@@ -132,7 +132,7 @@ class LeavesADecodeOut(ContinuousScheduler):
 class AttendsToTooLittle(ContinuousScheduler):
     def plan(self):
         plan = super().plan()
-        plan.context -= plan.decodes
+        plan.rows = plan.rows._replace(context=plan.context - plan.decodes)
         return plan
 
 

@@ -30,7 +30,7 @@ def records(log):
 
 
 def gaps(log):
-    histogram = log.recording.gaps
+    histogram = log.recording.gaps.histogram
     return sum(histogram.counts.values()), histogram.sum_ps, histogram.max_ps
 
 

@@ -24,14 +24,14 @@ class CaseTiming:
         self._context, self._copied = step_time["context_ps"], step_time["copied_ps"]
         self._mapped = step_time.get("mapped_ps", 0)
 
-    def decode(self, decodes):
-        return self._base + self._token * decodes, self._context
+    def decode(self, rows):
+        return self._base + self._token * rows, self._context
 
-    def step_ps(self, decodes, context, chunks, copied_slots, mapped_pages=0):
-        computed = decodes + sum(chunk.tokens for chunk in chunks)
-        read = context + sum(chunk.written for chunk in chunks)
-        memory = self._copied * copied_slots + self._mapped * mapped_pages
-        return self._base + self._token * computed + self._context * read + memory
+    def step_ps(self, plan):
+        computed = plan.rows.height + sum(tokens for tokens, _ in plan.padded_chunks)
+        read = plan.context + sum(written for _, written in plan.padded_chunks)
+        memory = self._copied * (plan.copied_slots + plan.gathered_slots) + self._mapped * plan.mapped_pages
+        return self._base + self._token * computed + self._context * read + memory + self._copied * plan.swapped_slots
 
 
 def allocator_of(case: Case) -> Allocator:
@@ -87,7 +87,11 @@ def everything(log: RunLog) -> dict[str, Any]:
         "preemptions": requests.preemptions,
         "sums": sums,
         "steps": memory.steps,
-        "gaps": (log.recording.gaps.counts, log.recording.gaps.sum_ps, log.recording.gaps.max_ps),
+        "gaps": (
+            log.recording.gaps.histogram.counts,
+            log.recording.gaps.histogram.sum_ps,
+            log.recording.gaps.histogram.max_ps,
+        ),
         "stay": log.recording.occupancy.stay_ps,
         "copied": log.recording.copied_slots,
         "times": (log.end_ps, log.last_arrival_ps, memory.opened_ps),

@@ -105,7 +105,7 @@ def both_sides_count_the_same_tokens(case, log):
     emitted = sum(r.generated_tokens for r in ended)
     gaps = sum(max(0, r.generated_tokens - 1) for r in ended)
     assert totals.tokens == emitted
-    assert sum(log.recording.gaps.counts.values()) == gaps
+    assert sum(log.recording.gaps.histogram.counts.values()) == gaps
     for r in ended:
         room = case["max_model_len"] - r.prompt_tokens
         allowed = min(lasting(case)[r.id].output_tokens, r.max_tokens or room, room)

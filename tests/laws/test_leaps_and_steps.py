@@ -51,7 +51,7 @@ def agrees_with_naive(case, log):
     gaps = DurationHistogram()
     for gap in judge.gaps:
         gaps.add(gap)
-    assert (recording.gaps.counts, recording.gaps.sum_ps) == (gaps.counts, gaps.sum_ps)
+    assert (recording.gaps.histogram.counts, recording.gaps.histogram.sum_ps) == (gaps.counts, gaps.sum_ps)
     assert (recording.memory.steps, totals.max_running) == (judge.steps, judge.max_running)
     assert (recording.occupancy.stay_ps, log.end_ps) == (judge.stay_ps, judge.end_ps)
 

@@ -118,4 +118,4 @@ def test_a_step_that_maps_pages_takes_longer_by_the_time_of_each():
         [ended] = log.recording.requests.ended
         assert ended.first_token_ps == 1000 + 2 * 640
         assert ended.end_ps == ended.first_token_ps + 4 * 1000 + 640
-        assert log.recording.gaps.max_ps == 1640
+        assert log.recording.gaps.histogram.max_ps == 1640

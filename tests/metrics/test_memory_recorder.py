@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvsim.errors import RunError
-from kvsim.metrics.memory import SERIES, Batch, MemoryRecorder, Ramp
+from kvsim.metrics.memory import SERIES, Batch, Beside, MemoryRecorder, Ramp
 from kvsim.metrics.window import Occupancy, Totals
 from kvsim.request import Request, Sequence
 from kvsim.step import CLASSES, PoolUse
@@ -13,7 +13,9 @@ from tests.laws.cases import run_case
 
 POOL = 100
 USE = PoolUse(used=40, unwritten=25, dead=0, moving=0, cached=0, free=35, largest_hole=35)
-BATCH = Batch(prefill_tokens=0, decode_tokens=2, context_tokens=42, running=2, waiting=0, tokens=2)
+BATCH = Batch(
+    prefill_tokens=0, decode_tokens=2, padding_tokens=0, context_tokens=42, running=2, waiting=0, tokens=2, requests=2
+)
 
 
 class Regions:
@@ -54,7 +56,7 @@ def decoding(number: int) -> Sequence:
 
 def test_levels_hold_for_as_long_as_the_step_lasts_and_idle_time_is_free():
     memory = recorder()
-    memory.step(10, 20, 0, USE, 5, BATCH)
+    memory.step(10, 20, 0, USE, Beside(5), BATCH)
     memory.finish(50)
     assert integrals(memory.totals) == {
         "used": 40 * 20,
@@ -70,7 +72,7 @@ def test_levels_hold_for_as_long_as_the_step_lasts_and_idle_time_is_free():
 def test_every_class_that_the_allocator_knows_has_its_place():
     memory = recorder()
     use = PoolUse(used=1, unwritten=2, dead=4, moving=8, cached=16, free=69, largest_hole=69)
-    memory.step(0, 1, 0, use, 32, BATCH)
+    memory.step(0, 1, 0, use, Beside(32), BATCH)
     assert dict(zip(CLASSES, memory.totals.slots_ps, strict=True)) == {
         "used": 1,
         "reserved": 2,
@@ -87,12 +89,12 @@ def test_slots_that_will_never_be_written_are_internal_and_the_rest_is_reserved(
     memory, one, two = recorder(), decoding(0), decoding(1)
     memory.never_written.owns(one, 7)
     memory.never_written.owns(two, -3)  # it will write all it owns and three more
-    memory.step(0, 10, 0, USE, 0, BATCH)
+    memory.step(0, 10, 0, USE, Beside(0), BATCH)
     memory.never_written.owns(one, 9)  # it has grown
-    memory.step(10, 10, 1, USE, 0, BATCH)
+    memory.step(10, 10, 1, USE, Beside(0), BATCH)
     memory.never_written.gives_back(one)
     memory.never_written.gives_back(two)
-    memory.step(20, 10, 2, USE, 0, BATCH)
+    memory.step(20, 10, 2, USE, Beside(0), BATCH)
     found = integrals(memory.totals)
     assert found["internal"] == 7 * 10 + 9 * 10
     assert found["reserved"] == 25 * 30 - 160
@@ -104,7 +106,7 @@ def test_slots_to_come_are_internal_from_the_step_that_takes_them():
     memory = recorder()
     memory.never_written.will_own(decoding(0), 2, 6)
     for step in range(4):
-        memory.step(10 * step, 10, step, USE, 0, BATCH)
+        memory.step(10 * step, 10, step, USE, Beside(0), BATCH)
     assert integrals(memory.totals)["internal"] == 6 * 20
 
 
@@ -115,14 +117,14 @@ def test_slots_to_come_never_come_for_a_sequence_that_was_preempted_meanwhile():
     gone.decoding = False
     back.admission = 9  # admitted again, its region is another one
     for step in range(4):
-        memory.step(10 * step, 10, step, USE, 0, BATCH)
+        memory.step(10 * step, 10, step, USE, Beside(0), BATCH)
     assert "internal" not in integrals(memory.totals)
 
 
 def test_a_leap_is_integrated_step_by_step():
     memory = recorder()
     memory.never_written.will_own(decoding(0), 5 + 2, 6)
-    memory.leap(0, Ramp(first_ps=10, rise_ps=2), 4, 5, Regions(), 3, BATCH)  # steps of 10, 12, 14 and 16
+    memory.leap(0, Ramp(first_ps=10, rise_ps=2), 4, 5, Regions(), Beside(3), BATCH)  # steps of 10, 12, 14 and 16
     used = 20 * 10 + 22 * 12 + 24 * 14 + 26 * 16
     unwritten = 40 * 10 + 38 * 12 + 36 * 14 + 34 * 16
     internal = 6 * (14 + 16)
@@ -139,9 +141,9 @@ def test_a_leap_is_integrated_step_by_step():
 
 def test_a_warm_up_that_ends_within_a_step_leaves_its_rest_and_its_tokens():
     memory = recorder()
-    memory.step(0, 10, 0, USE, 0, BATCH)
+    memory.step(0, 10, 0, USE, Beside(0), BATCH)
     memory.open(25)
-    memory.step(10, 20, 1, USE, 0, BATCH)
+    memory.step(10, 20, 1, USE, Beside(0), BATCH)
     assert memory.opened_ps == 25
     assert integrals(memory.totals) == {"used": 40 * 5, "reserved": 25 * 5, "free": 35 * 5}
     assert (memory.totals.tokens, memory.totals.time_ps, memory.steps) == (2, 5, 2)
@@ -149,9 +151,9 @@ def test_a_warm_up_that_ends_within_a_step_leaves_its_rest_and_its_tokens():
 
 def test_a_warm_up_that_ends_with_a_step_leaves_none_of_it():
     memory = recorder()
-    memory.step(0, 10, 0, USE, 0, BATCH)
+    memory.step(0, 10, 0, USE, Beside(0), BATCH)
     memory.open(10)
-    memory.step(10, 20, 1, PoolUse(50, 0, 0, 0, 0, 50, 50), 0, BATCH)
+    memory.step(10, 20, 1, PoolUse(50, 0, 0, 0, 0, 50, 50), Beside(0), BATCH)
     assert integrals(memory.totals) == {"used": 50 * 20, "free": 50 * 20}
     assert peaks(memory.totals) == {"used": 50, "free": 50}
     assert memory.totals.tokens == 2
@@ -160,7 +162,7 @@ def test_a_warm_up_that_ends_with_a_step_leaves_none_of_it():
 def test_a_warm_up_that_ends_within_a_leap_leaves_the_rest_of_that_step_and_the_steps_after():
     memory = recorder()
     memory.open(10 + 5)
-    memory.leap(0, Ramp(10, 2), 4, 0, Regions(), 0, BATCH)
+    memory.leap(0, Ramp(10, 2), 4, 0, Regions(), Beside(0), BATCH)
     assert integrals(memory.totals) == {
         "used": 22 * 7 + 24 * 14 + 26 * 16,
         "reserved": 38 * 7 + 36 * 14 + 34 * 16,
@@ -173,7 +175,7 @@ def test_a_warm_up_that_ends_within_a_leap_leaves_the_rest_of_that_step_and_the_
 def test_a_warm_up_that_ends_while_nothing_runs_leaves_the_rest_of_the_idle_time():
     memory = recorder()
     memory.open(4)
-    memory.step(10, 20, 0, USE, 0, BATCH)
+    memory.step(10, 20, 0, USE, Beside(0), BATCH)
     assert memory.totals.time_ps == 26
     assert integrals(memory.totals)["free"] == POOL * 6 + 35 * 20
 
@@ -181,7 +183,7 @@ def test_a_warm_up_that_ends_while_nothing_runs_leaves_the_rest_of_the_idle_time
 def test_the_last_arrival_within_a_leap_freezes_the_sums_up_to_then():
     memory = recorder()
     memory.close(10 + 12 + 7)
-    memory.leap(0, Ramp(10, 2), 4, 0, Regions(), 0, BATCH)
+    memory.leap(0, Ramp(10, 2), 4, 0, Regions(), Beside(0), BATCH)
     assert integrals(memory.closed) == {
         "used": 20 * 10 + 22 * 12 + 24 * 7,
         "reserved": 40 * 10 + 38 * 12 + 36 * 7,
@@ -197,7 +199,7 @@ def test_a_window_may_open_and_close_within_one_step_of_a_leap():
     memory = recorder()
     memory.open(12)
     memory.close(19)
-    memory.leap(0, Ramp(10, 2), 4, 0, Regions(), 0, BATCH)
+    memory.leap(0, Ramp(10, 2), 4, 0, Regions(), Beside(0), BATCH)
     assert integrals(memory.closed) == {"used": 22 * 7, "reserved": 38 * 7, "free": 40 * 7}
     assert memory.closed is not None
     assert memory.closed.tokens == 0
@@ -211,7 +213,7 @@ def test_stays_are_counted_between_the_ends_of_the_window():
     memory.open(12)
     memory.close(30)
     occupancy.reading(40)
-    memory.step(0, 40, 0, USE, 0, BATCH)
+    memory.step(0, 40, 0, USE, Beside(0), BATCH)
     assert memory.closed is not None
     assert memory.closed.stay_ps == 3 * 18
     assert memory.totals.stay_ps == 3 * 28
@@ -220,11 +222,11 @@ def test_stays_are_counted_between_the_ends_of_the_window():
 def test_a_saturated_window_counts_only_steps_that_leave_requests_waiting():
     memory = recorder("saturated")
     queue = BATCH._replace(waiting=1)
-    memory.step(0, 10, 0, USE, 0, BATCH)
+    memory.step(0, 10, 0, USE, Beside(0), BATCH)
     memory.close(15)  # the last arrival ends nothing
-    memory.step(10, 20, 1, PoolUse(60, 0, 0, 0, 0, 40, 40), 0, queue)
-    memory.leap(30, Ramp(10, 2), 2, 2, Regions(), 0, queue)
-    memory.leap(52, Ramp(10, 2), 2, 4, Regions(), 0, BATCH)
+    memory.step(10, 20, 1, PoolUse(60, 0, 0, 0, 0, 40, 40), Beside(0), queue)
+    memory.leap(30, Ramp(10, 2), 2, 2, Regions(), Beside(0), queue)
+    memory.leap(52, Ramp(10, 2), 2, 4, Regions(), Beside(0), BATCH)
     memory.finish(200)
     assert memory.closed is None
     assert integrals(memory.totals) == {
@@ -238,7 +240,7 @@ def test_a_saturated_window_counts_only_steps_that_leave_requests_waiting():
 
 def test_a_step_that_the_horizon_cuts_counts_its_levels_and_no_tokens():
     memory = recorder()
-    memory.stop(0, 6, 0, USE, 0, BATCH)
+    memory.stop(0, 6, 0, USE, Beside(0), BATCH)
     memory.finish(6)
     assert integrals(memory.totals) == {"used": 240, "reserved": 150, "free": 210}
     assert (memory.totals.tokens, memory.steps) == (0, 0)
@@ -247,8 +249,8 @@ def test_a_step_that_the_horizon_cuts_counts_its_levels_and_no_tokens():
 def test_each_step_or_leap_is_one_row_with_the_levels_of_its_first_step():
     memory = recorder()
     memory.never_written.will_own(decoding(0), 3, 6)
-    memory.step(5, 10, 0, USE, 0, BATCH._replace(prefill_tokens=9))
-    memory.leap(15, Ramp(10, 2), 4, 1, Regions(), 3, BATCH)
+    memory.step(5, 10, 0, USE, Beside(0), BATCH._replace(prefill_tokens=9))
+    memory.leap(15, Ramp(10, 2), 4, 1, Regions(), Beside(3), BATCH)
     width = len(SERIES)
     rows = [dict(zip(SERIES, memory.series[at : at + width], strict=True)) for at in (0, width)]
     assert len(memory.series) == 2 * width
@@ -277,10 +279,10 @@ def test_a_leap_leaves_the_sums_that_its_steps_leave(times, steps, owners, opens
             memory.open(opens)
         if closes is not None:
             memory.close(closes)
-    leaping.leap(3, ramp, steps, 0, regions, 1, batch)
+    leaping.leap(3, ramp, steps, 0, regions, Beside(1), batch)
     for step in range(steps):
         start, length = 3 + ramp.until(step), ramp.until(step + 1) - ramp.until(step)
-        stepping.step(start, length, step, regions.use_at(step), 1, batch)
+        stepping.step(start, length, step, regions.use_at(step), Beside(1), batch)
     for memory in (leaping, stepping):
         memory.finish(600)
     for ours, theirs in ((leaping.totals, stepping.totals), (leaping.closed, stepping.closed)):
@@ -331,6 +333,6 @@ def test_steps_that_the_tables_cannot_hold_are_a_run_that_failed(start_ps):
     with pytest.raises(
         RunError, match=r"a step lasts 1e\+07 s, beyond the 64-bit clock \(9\.22e\+06 s\); take smaller"
     ):
-        memory.step(start_ps, 10**19, 0, USE, 5, BATCH)
+        memory.step(start_ps, 10**19, 0, USE, Beside(5), BATCH)
     with pytest.raises(RunError, match=r"4 steps last 4e\+07 s, beyond the 64-bit clock"):
-        recorder().leap(start_ps, Ramp(10**19, 0), 4, 0, Regions(), 0, BATCH)
+        recorder().leap(start_ps, Ramp(10**19, 0), 4, 0, Regions(), Beside(0), BATCH)

@@ -115,6 +115,9 @@ def test_a_record_holds_the_request_and_what_became_of_it():
         "preemptions": 0,
         "lost_tokens": 0,
         "recomputed_tokens": 0,
+        "swapped_tokens": 0,
+        "samples": 1,
+        "longest_tokens": 0,
     }
 
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvsim.metrics.histogram import DurationHistogram
-from kvsim.metrics.memory import Batch, MemoryRecorder
+from kvsim.metrics.memory import Batch, Beside, MemoryRecorder
 from kvsim.metrics.requests import Ended, Journey, Loss, RequestLog
 from kvsim.metrics.result import to_json
-from kvsim.metrics.summary import Run, Slo, gap_spread, measured, metrics, pools, shares, spread
+from kvsim.metrics.summary import Moved, Run, Slo, gap_spread, measured, metrics, pools, shares, spread
 from kvsim.metrics.window import Occupancy
 from kvsim.request import Request, Sequence
 from kvsim.step import CAUSES, CLASSES, ENDS, PoolUse, Short
@@ -53,10 +53,9 @@ def run_of(case: dict[str, Any], *, window: str, warmup_ps: int = 0) -> Run:
     return Run(
         requests=recording.requests,
         memory=recording.memory,
-        gaps=recording.gaps,
+        gaps=recording.gaps.histogram,
         end_ps=log.end_ps,
         last_arrival_ps=log.last_arrival_ps,
-        copied_bytes=0,
         block_size=None,
         window=window,
         slo=Slo(ttft_ps=10**6),
@@ -108,7 +107,7 @@ def made_run(
         memory.close(int(closes_s * S))
     for start_s, duration_s, waiting in steps:
         use = PoolUse(40, 10, 0, 0, 0, 50, 50)
-        memory.step(int(start_s * S), int(duration_s * S), 0, use, 0, Batch(0, 2, 42, 2, waiting, 2))
+        memory.step(int(start_s * S), int(duration_s * S), 0, use, Beside(0), Batch(0, 2, 0, 42, 2, waiting, 2, 2))
     memory.finish(int(end_s * S))
     return Run(
         requests=log,
@@ -116,7 +115,7 @@ def made_run(
         gaps=DurationHistogram(),
         end_ps=int(end_s * S),
         last_arrival_ps=int(last_arrival_s * S),
-        copied_bytes=7,
+        moved=Moved(7),
         block_size=None,
         window=window,
         slo=slo or Slo(),
@@ -137,7 +136,7 @@ def test_a_number_that_does_not_exist_is_none():
     found = metrics(made_run([ended(end="rejected", first_token_ps=None, first_scheduled_ps=None)]))
     for key in ("queue_s", "prefill_s", "ttft_s", "tpot_s", "itl_s", "e2e_s", "goodput_per_s", "hit_rate"):
         assert found[key] is None, key
-    assert (found["pool_blocks"], found["duplicate_share"]) == (None, None)
+    assert (found["pool_blocks"], found["fragmentation"], found["unusable_share"]) == (None, None, None)
     assert found["requests_per_s"] == found["output_tokens_per_s"] == 0
 
 

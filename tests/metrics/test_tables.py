@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from kvsim.metrics.histogram import DurationHistogram
-from kvsim.metrics.memory import Batch, MemoryRecorder, Ramp
+from kvsim.metrics.memory import Batch, Beside, MemoryRecorder, Ramp
 from kvsim.metrics.requests import RequestLog
 from kvsim.metrics.result import COLUMNS
 from kvsim.metrics.summary import Run, Slo
@@ -37,7 +37,7 @@ class Regions:
 
 
 def tables(log: RequestLog, memory: MemoryRecorder, end_ps: int = 0) -> Tables:
-    return Tables(Run(log, memory, DurationHistogram(), end_ps, 0, 0, None, "auto", Slo()))
+    return Tables(Run(log, memory, DurationHistogram(), end_ps, 0, None, "auto", Slo()))
 
 
 def rows(table: dict[str, list[Any]]) -> list[dict[str, Any]]:
@@ -50,9 +50,9 @@ def small() -> Tables:
     """A step at 5 s of 10 s, a leap at 20 s over steps of 10, 12 and 14 s, and a step that the horizon cuts."""
     memory = MemoryRecorder(POOL, Occupancy())
     use = PoolUse(10, 6, 0, 0, 0, 84, 84)
-    memory.step(5 * S, 10 * S, 0, use, 0, Batch(30, 1, 12, 2, 3, 2))
-    memory.leap(20 * S, Ramp(10 * S, 2 * S), 3, 1, Regions(), 4, Batch(0, 2, 22, 2, 1, 2))
-    memory.stop(56 * S, 60 * S, 4, use, 0, Batch(8, 2, 50, 3, 0, 3))
+    memory.step(5 * S, 10 * S, 0, use, Beside(0), Batch(30, 1, 0, 12, 2, 3, 2, 2))
+    memory.leap(20 * S, Ramp(10 * S, 2 * S), 3, 1, Regions(), Beside(4), Batch(0, 2, 0, 22, 2, 1, 2, 2))
+    memory.stop(56 * S, 60 * S, 4, use, Beside(0), Batch(8, 2, 0, 50, 3, 0, 3, 3))
     memory.finish(60 * S)
     return tables(RequestLog(), memory, 60 * S)
 
@@ -76,6 +76,7 @@ def test_a_row_of_steps_sums_over_its_leap_and_a_cut_step_computes_nothing(small
         "steps": 1,
         "prefill_tokens": 30,
         "decode_tokens": 1,
+        "padding_tokens": 0,
         "context_tokens": 12,
         "running": 2,
         "waiting": 3,
@@ -102,6 +103,7 @@ def test_a_run_that_never_computed_anything_has_one_row_of_memory():
     found = tables(RequestLog(), MemoryRecorder(POOL, Occupancy()))
     assert rows(found["memory"]) == [
         {"time_s": 0.0, **dict.fromkeys(CLASSES, 0), "free": POOL, "running": 0, "waiting": 0}
+        | {"host": 0, "shared": 0, "duplicate": 0, "largest_hole": POOL, "fragmentation": None, "unusable": None}
     ]
     assert rows(found["steps"]) == []
 
@@ -152,6 +154,8 @@ def test_a_request_in_the_table_has_its_lengths_times_and_end():
         "preemptions": 0,
         "lost_tokens": 0,
         "recomputed_tokens": 0,
+        "swapped_tokens": 0,
+        "samples": 1,
         "queue_s": 0.0,
         "prefill_s": 1.0,
         "ttft_s": 1.0,

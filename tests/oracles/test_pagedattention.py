@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from kvsim.memory.paged import PagedAllocator
+from kvsim.request import Sequence
 from kvsim.scenario import load_all
+from kvsim.step import Ask, Chunk
 from kvsim.study import compare
 
 pytestmark = pytest.mark.oracle
@@ -68,3 +71,52 @@ def test_orca_max_runs_exactly_seven_and_loses_885_percent_to_the_remainder(metr
     shares = metrics["orca-max"]["mean_share"]
     assert round(100 * (shares["external"] + shares["free"]), 2) == 8.85
     assert round(metrics["orca-max"]["mean_running"], 2) == 7.00
+
+
+FIGURE_15A = {"2-samples": 6.09, "4-samples": 8.53, "6-samples": 9.79}
+"""Percent of the blocks that sharing a prompt saves on Alpaca (read off the figure by others)."""
+
+
+def test_what_figure_15a_prints_stands_beside_a_run_with_the_means_of_alpaca():
+    """No spread of the lengths is printed, so the distance is shown and not judged; more samples save more."""
+    scenarios = load_all(SCENARIO.with_name("pagedattention-fig15.yaml"))
+    results = compare([(scenario.label, scenario) for scenario in scenarios])
+    saved = {result.name: 100 * result.metrics["saved_share"] for result in results}
+    for name, published in FIGURE_15A.items():
+        print(f"\n{name}: {saved[name]:.2f} ({published}) %")
+    assert list(saved.values()) == sorted(saved.values())
+    assert {result.name: 100 * result.published["saved_share"] for result in results} == pytest.approx(FIGURE_15A)
+
+
+@pytest.mark.parametrize("samples", [2, 3, 6])
+def test_parallel_sampling_saves_the_prompts_share_of_the_blocks_but_one(samples):
+    """n samples of whole blocks of prompt: s (n - 1) / n of what they would hold apart, s the prompt's share (s3)."""
+    prompt = 4 * 16
+
+    def held(number):
+        pool = PagedAllocator(16 * 1000, block_size=16)
+        sequences = [Sequence(n, prompt, None, tokens=prompt) for n in range(number)]
+        pool.acquire((Ask(sequences[0], prompt, True, prompt, True),))
+        pool.settle([Chunk(sequences[0], prompt, 0)])
+        sequences[0].tokens += 1
+        for other in sequences[1:]:
+            pool.fork(sequences[0], other)
+        for sequence in sequences:
+            pool.begin_decode(sequence)
+        for _ in range(12 * 16):
+            pool.acquire((), decodes=True)
+            pool.settle([])
+        return pool
+
+    alone, together = held(1), held(samples)
+    blocks = [pool.blocks - pool.free_blocks for pool in (alone, together)]
+    apart = samples * blocks[0]
+    share = (prompt // 16) / blocks[0]
+    assert 1 - blocks[1] / apart == pytest.approx(share * (samples - 1) / samples, abs=1e-12)
+    assert together.shared_slots == 16 * (apart - blocks[1])
+
+
+def test_figure_13a_is_a_scenario_of_its_own_with_the_same_runs():
+    scenarios = load_all(SCENARIO.with_name("pagedattention-fig13a.yaml"))
+    printed = {one.label: one.settings.published["mean_running"] for one in scenarios}
+    assert printed == {name: value for name, (value, _) in FIGURE_13A.items()}

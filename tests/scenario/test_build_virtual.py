@@ -8,6 +8,7 @@ from kvsim import Scenario, run
 from kvsim.errors import InputError
 from kvsim.memory.virtual import VirtualAllocator
 from kvsim.scenario.build import Simulation, build
+from tests.batches import step_of
 
 TRAFFIC = {"rate": "4/s", "requests": 30, "prompt_tokens": 700, "output_tokens": 400}
 DEFAULT = {"model": "llama-3-8b", "gpu": "H100", "pool": {"memory": "8GiB"}, "allocator": "virtual"}
@@ -69,7 +70,7 @@ def test_addresses_are_contiguous_so_that_attention_looks_up_no_blocks() -> None
 def test_a_mapped_page_costs_the_step_40_microseconds_unless_given() -> None:
     for parameters, page_ps in (({}, 40_000_000), ({"page_map_s": 8e-6}, 8_000_000)):
         timing = built(timing=parameters).timing
-        assert timing.step_ps(3, 99, [], 0, 64) - timing.step_ps(3, 99, [], 0) == 64 * page_ps
+        assert timing.step_ps(step_of(3, 99, [], 0, 64)) - timing.step_ps(step_of(3, 99, [], 0)) == 64 * page_ps
 
 
 def test_mapping_that_takes_no_time_is_mapping_ahead() -> None:

@@ -5,6 +5,7 @@ import pytest
 from kvsim.request import Sequence
 from kvsim.step import Chunk
 from kvsim.timing.interface import LinearTiming
+from tests.batches import step_of
 
 
 def chunk(tokens: int, written: int = 0) -> Chunk:
@@ -14,8 +15,8 @@ def chunk(tokens: int, written: int = 0) -> Chunk:
 def test_with_a_time_per_step_alone_every_step_takes_the_same():
     timing = LinearTiming(step_ps=500)
     assert timing.decode(1) == timing.decode(99) == (500, 0)
-    assert timing.step_ps(0, 0, [chunk(1000)], 0) == 500
-    assert timing.step_ps(99, 12_345, [chunk(7), chunk(8)], 6) == 500
+    assert timing.step_ps(step_of(0, 0, [chunk(1000)], 0)) == 500
+    assert timing.step_ps(step_of(99, 12_345, [chunk(7), chunk(8)], 6)) == 500
 
 
 def test_every_part_of_a_batch_adds_its_own_time():
@@ -24,7 +25,7 @@ def test_every_part_of_a_batch_adds_its_own_time():
     )
     # 4 decoding and 2 prefilling sequences, 50 context tokens, 30 prefill tokens, 9 slots copied.
     expected = 1_000_000 + 6 * 10_000 + 50 * 100 + 30 * 7 + 9 * 3
-    assert timing.step_ps(4, 50, [chunk(10), chunk(20, written=40)], 9) == expected
+    assert timing.step_ps(step_of(4, 50, [chunk(10), chunk(20, written=40)], 9)) == expected
 
 
 @pytest.mark.parametrize("decodes", [1, 2, 250])
@@ -32,7 +33,7 @@ def test_every_part_of_a_batch_adds_its_own_time():
 def test_a_step_that_only_decodes_is_a_base_and_a_slope(decodes, context):
     timing = LinearTiming(step_ps=5, per_sequence_ps=3, per_context_ps=2)
     base, slope = timing.decode(decodes)
-    assert timing.step_ps(decodes, context, [], 0) == base + slope * context
+    assert timing.step_ps(step_of(decodes, context, [], 0)) == base + slope * context
 
 
 @pytest.mark.parametrize("step_ps", [0, -1])
@@ -47,5 +48,5 @@ def test_its_provenance_is_the_scenario():
 
 def test_a_page_that_is_mapped_takes_its_own_time():
     timing = LinearTiming(step_ps=100, per_mapped_ps=7)
-    assert timing.step_ps(1, 10, [], 0, 64) == 100 + 64 * 7
-    assert timing.step_ps(1, 10, [], 0) == timing.decode(1)[0] == 100
+    assert timing.step_ps(step_of(1, 10, [], 0, 64)) == 100 + 64 * 7
+    assert timing.step_ps(step_of(1, 10, [], 0)) == timing.decode(1)[0] == 100

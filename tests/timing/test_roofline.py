@@ -16,6 +16,7 @@ from kvsim.catalog.models import model
 from kvsim.request import Sequence
 from kvsim.step import Chunk
 from kvsim.timing.roofline import RooflineParameters, RooflineTiming, roofline_parameters
+from tests.batches import step_of
 
 # Llama-3.1-8B: 32 layers, hidden 4,096, MLP 14,336, 32 heads and 8 KV heads of 128, vocabulary 128,256, not tied.
 LINEAR = 32 * (2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336)
@@ -59,7 +60,7 @@ def test_one_decoding_request_is_bound_by_reading_the_weights():
 
 
 def test_decode_attention_reads_the_context():
-    plain, long = (timing().step_ps(8, context, [], 0) for context in (0, 8 * 4096))
+    plain, long = (timing().step_ps(step_of(8, context, [], 0)) for context in (0, 8 * 4096))
     assert seconds(long - plain) == pytest.approx(8 * 4096 * KV_BYTES / READ, rel=1e-4)
 
 
@@ -67,32 +68,32 @@ def test_a_large_prefill_is_bound_by_computing():
     flops = 2 * (LINEAR * 2048 + HEAD)
     pairs = 2048 * 2049 / 2  # the first token meets itself, the last one all
     expected = flops / LINEAR_RATE + pairs * PAIR_FLOPS / PREFILL_RATE + FIXED + SEQUENCE
-    found = seconds(timing().step_ps(0, 0, [chunk(2048)], 0))
+    found = seconds(timing().step_ps(step_of(0, 0, [chunk(2048)], 0)))
     assert found == about(expected)
     assert found == pytest.approx(44.5e-3, rel=0.01)
     assert flops / LINEAR_RATE > 6 * WEIGHT_BYTES / READ
 
 
 def test_a_later_chunk_also_meets_what_was_written_before():
-    first, later = (timing().step_ps(0, 0, [chunk(512, written)], 0) for written in (0, 30_000))
+    first, later = (timing().step_ps(step_of(0, 0, [chunk(512, written)], 0)) for written in (0, 30_000))
     more = 512 * 30_000 * PAIR_FLOPS / PREFILL_RATE
     assert seconds(later - first) == pytest.approx(more, rel=1e-6)
 
 
 def test_a_single_token_behind_a_long_prefix_reads_it():
-    one, behind = (timing().step_ps(0, 0, [chunk(1, written)], 0) for written in (0, 100_000))
+    one, behind = (timing().step_ps(step_of(0, 0, [chunk(1, written)], 0)) for written in (0, 100_000))
     assert seconds(behind - one) == pytest.approx(100_000 * KV_BYTES / READ, rel=1e-6)
 
 
 def test_at_long_context_attention_passes_the_linear_layers():
     linear = 2 * (LINEAR * 2048 + HEAD) / LINEAR_RATE
-    attention = seconds(timing().step_ps(0, 0, [chunk(2048, 100_000)], 0)) - linear - FIXED - SEQUENCE
+    attention = seconds(timing().step_ps(step_of(0, 0, [chunk(2048, 100_000)], 0))) - linear - FIXED - SEQUENCE
     assert attention > 2 * linear
 
 
 def test_prefill_and_decode_in_one_step_share_the_linear_layers():
-    mixed = timing().step_ps(32, 32 * 500, [chunk(1000)], 0)
-    apart = timing().step_ps(32, 32 * 500, [], 0) + timing().step_ps(0, 0, [chunk(1000)], 0)
+    mixed = timing().step_ps(step_of(32, 32 * 500, [chunk(1000)], 0))
+    apart = timing().step_ps(step_of(32, 32 * 500, [], 0)) + timing().step_ps(step_of(0, 0, [chunk(1000)], 0))
     flops = 2 * (LINEAR * 1032 + HEAD * 33)
     attention = 32 * 500 * KV_BYTES / READ + 1000 * 1001 / 2 * PAIR_FLOPS / PREFILL_RATE
     assert seconds(mixed) == pytest.approx(flops / LINEAR_RATE + attention + FIXED + 33 * SEQUENCE, rel=1e-6)
@@ -100,7 +101,7 @@ def test_prefill_and_decode_in_one_step_share_the_linear_layers():
 
 
 def test_a_copied_slot_is_read_and_written_once():
-    with_copy, without = (timing().step_ps(4, 400, [], slots) for slots in (10_000, 0))
+    with_copy, without = (timing().step_ps(step_of(4, 400, [], slots)) for slots in (10_000, 0))
     assert seconds(with_copy - without) == pytest.approx(10_000 * 2 * KV_BYTES / READ, rel=1e-4)
 
 
@@ -122,7 +123,7 @@ def test_more_ranks_are_faster_but_less_than_in_proportion():
 
 def test_cards_without_a_link_of_their_own_talk_over_the_hosts():
     assert gpu("RTX 4090").gpu_link_bytes_per_s == 0
-    alone, pair = (timing(card="RTX 4090", ranks=ranks).step_ps(0, 0, [chunk(2048)], 0) for ranks in (1, 2))
+    alone, pair = (timing(card="RTX 4090", ranks=ranks).step_ps(step_of(0, 0, [chunk(2048)], 0)) for ranks in (1, 2))
     ring = 2 * (1 / 2) * (2 * 2048 * 4096) / (32e9 * 0.7)
     halves = (2 * (LINEAR * 2048 + HEAD) / (165.2e12 * 0.7) + 2048 * 2049 / 2 * PAIR_FLOPS / (165.2e12 * 0.6)) / 2
     assert seconds(alone - pair) == pytest.approx(halves - 2 * 32 * (15e-6 + ring), rel=1e-6)
@@ -147,7 +148,7 @@ def test_eight_bit_weights_are_read_in_half_the_time_and_computed_at_the_eight_b
     whole, half = (timing(weights_dtype=dtype) for dtype in ("bf16", "fp8"))
     fewer = LINEAR / READ  # the tables stay at 16 bits
     assert seconds(whole.decode(1)[0] - half.decode(1)[0]) == about(fewer)
-    quick = seconds(whole.step_ps(0, 0, [chunk(2048)], 0) - half.step_ps(0, 0, [chunk(2048)], 0))
+    quick = seconds(whole.step_ps(step_of(0, 0, [chunk(2048)], 0)) - half.step_ps(step_of(0, 0, [chunk(2048)], 0)))
     flops = 2 * (LINEAR * 2048 + HEAD)
     assert quick == about(flops / LINEAR_RATE - flops / (1978e12 * 0.7))
 
@@ -178,14 +179,18 @@ def test_a_step_that_only_decodes_is_a_base_and_a_slope_in_whole_picoseconds(whi
     assert isinstance(base, int)
     assert isinstance(slope, int)
     assert min(base, slope) > 0
-    assert timing(*which).step_ps(decodes, context, [], 0) == base + slope * context
+    assert timing(*which).step_ps(step_of(decodes, context, [], 0)) == base + slope * context
 
 
 @pytest.mark.parametrize("which", TIMINGS, ids=[f"{name} on {ranks} {card}" for name, card, ranks in TIMINGS])
 @given(batches)
 def test_more_of_anything_takes_no_less_time(which, batch):
     decodes, context, chunks, copied = batch
-    step = timing(*which).step_ps
+    times = timing(*which)
+
+    def step(*batch):
+        return times.step_ps(step_of(*batch))
+
     made = [chunk(*one) for one in chunks]
     least = step(decodes, context, made, copied)
     assert isinstance(least, int)
@@ -201,7 +206,7 @@ def test_more_of_anything_takes_no_less_time(which, batch):
 
 def test_a_faster_card_takes_less_time():
     for batch in ((1, 500, [], 0), (64, 64_000, [chunk(512)], 0)):
-        times = [timing(card=card).step_ps(*batch) for card in ("RTX 4090", "A100", "H100", "H200")]
+        times = [timing(card=card).step_ps(step_of(*batch)) for card in ("RTX 4090", "A100", "H100", "H200")]
         assert times == sorted(times, reverse=True)
         assert times[0] > times[-1]
 
@@ -210,7 +215,7 @@ def test_the_same_batch_always_takes_the_same_time():
     one, two = timing(), RooflineTiming(Footprint(model("llama-3.1-8b")), gpu("H100"))
     batch = (7, 4321, [chunk(100, 50)], 3)
     two.decode(250)
-    assert one.step_ps(*batch) == two.step_ps(*batch) == one.step_ps(*batch)
+    assert one.step_ps(step_of(*batch)) == two.step_ps(step_of(*batch)) == one.step_ps(step_of(*batch))
 
 
 def test_its_provenance_is_the_data_sheet():

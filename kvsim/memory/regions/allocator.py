@@ -10,10 +10,13 @@ from kvsim.memory.addresses import AddressSpace, BuddySpace, Space
 from kvsim.memory.interface import Allocator
 from kvsim.memory.regions.leap import RegionLeap
 from kvsim.request import Sequence
-from kvsim.step import Ask, Blocked, Chunk, DecodeSet, Grant, PoolUse, Short
+from kvsim.step import Ask, Blocked, Chunk, DecodeSet, Grant, PoolUse, Short, Upkeep
 
 Region = tuple[int, int]
 """(start, length) in slots; the length is what was asked, without the rounding of the address space."""
+
+TABLE_ENTRY_BYTES = 16
+"""A region is known by its address and its length, 64 bits each."""
 
 
 class RegionAllocator(Allocator):
@@ -58,6 +61,7 @@ class RegionAllocator(Allocator):
             raise ValueError(f"parts is {parts}; it must be at least 1, and 1 where regions grow in place")
         self.pool_slots = pool_slots
         self.decodes = DecodeSet()
+        self.upkeep = Upkeep()
         self._space: Space = BuddySpace(pool_slots) if fit == "buddy" else AddressSpace(pool_slots, fit=fit, unit=unit)
         self._in_place = in_place
         self._parts = parts
@@ -69,6 +73,9 @@ class RegionAllocator(Allocator):
         """Regions whose content is being copied away during this step; with `parts` the one tensor at most."""
         self._moving = 0
         self._prefill_written = 0
+        self._retired: set[int] = set()
+        """Sequences that have ended and not yet left."""
+        self._dead = 0
         self._due: list[tuple[int, int, Sequence]] = []
         """Heap of (clock at which the region is full, admission, sequence); entries of the past are skipped."""
 
@@ -94,7 +101,7 @@ class RegionAllocator(Allocator):
         if not wanted:
             return _GRANT
         before = self._space.snapshot(), self._regions.copy(), self._sources.copy(), self._moving
-        copied, compacted = 0, list[Blocked]()
+        copied, compacted, copies = 0, list[Blocked](), 0
         for ask in wanted:
             got = self._grow(ask, compacted)
             if isinstance(got, Short):
@@ -102,6 +109,12 @@ class RegionAllocator(Allocator):
                 self._space.restore(snapshot)
                 return got
             copied += got
+            copies += got > 0
+        new = sum(ask.sequence.id not in before[1] for ask in wanted)
+        upkeep = self.upkeep
+        upkeep.allocations += new + copies
+        upkeep.copies += copies
+        upkeep.table_bytes = max(upkeep.table_bytes, len(self._regions) * TABLE_ENTRY_BYTES)
         for ask in wanted:
             self._owners[ask.sequence.id] = ask.sequence
             if ask.sequence.decoding:
@@ -219,8 +232,9 @@ class RegionAllocator(Allocator):
             heappush(self._due, entry)
         return [sequence for _, _, sequence in standing]
 
-    def settle(self, chunks: Iterable[Chunk]) -> bool:
-        self.decodes.advance()
+    def settle(self, chunks: Iterable[Chunk], *, stalled: bool = False) -> bool:
+        if not stalled:
+            self.decodes.advance()
         for chunk in chunks:
             chunk.sequence.written += chunk.tokens
             self._prefill_written += chunk.tokens
@@ -228,14 +242,23 @@ class RegionAllocator(Allocator):
             return False
         for start, length in self._sources:
             self._space.give(start, length)
+        self.upkeep.frees += len(self._sources)
         self._sources.clear()
         self._moving = 0
         return True
+
+    def land(self, sequence: Sequence) -> None:
+        self._prefill_written += sequence.written
 
     def begin_decode(self, sequence: Sequence) -> None:
         self._prefill_written -= sequence.written
         self.decodes.join(sequence)
         self._watch(sequence)
+
+    def retire(self, sequence: Sequence) -> None:
+        self.decodes.leave(sequence)
+        self._retired.add(sequence.id)
+        self._dead += sequence.written
 
     def release(self, sequence: Sequence) -> None:
         region = self._regions.pop(sequence.id, None)
@@ -244,9 +267,13 @@ class RegionAllocator(Allocator):
         del self._owners[sequence.id]
         if sequence.decoding:
             self.decodes.leave(sequence)
+        elif sequence.id in self._retired:
+            self._retired.discard(sequence.id)
+            self._dead -= sequence.written
         else:
             self._prefill_written -= sequence.written
         self._space.give(*region)
+        self.upkeep.frees += 1
 
     def leap(self, limit: int) -> RegionLeap:
         due = self._next_due()
@@ -255,9 +282,9 @@ class RegionAllocator(Allocator):
 
     def usage(self) -> PoolUse:
         used, moving = self.decodes.written + self._prefill_written, self._moving
-        free, rounding = self._space.free, self._space.rounding
-        unwritten = self.pool_slots - free - rounding - used - moving
-        return PoolUse(used, unwritten, 0, moving, 0, free, self._space.largest, rounding)
+        free, rounding, dead = self._space.free, self._space.rounding, self._dead
+        unwritten = self.pool_slots - free - rounding - used - dead - moving
+        return PoolUse(used, unwritten, dead, moving, 0, free, self._space.largest, rounding)
 
     def audit(self, live: Iterable[Sequence]) -> None:
         space = self._space
@@ -278,9 +305,10 @@ class RegionAllocator(Allocator):
         if rounding != space.rounding:
             raise CheckError(f"{self.name}: {space.rounding} slots count as rounding, regions leave {rounding}")
         written = sum(self.decodes.written_of(s) for s in owners)
-        if written != self.decodes.written + self._prefill_written:
+        if written != self.decodes.written + self._prefill_written + self._dead:
             raise CheckError(
-                f"{self.name}: {self.usage().used} slots are counted as used, live requests have written {written}"
+                f"{self.name}: {self.usage().used} slots are counted as used and {self._dead} as dead, "
+                f"live requests have written {written}"
             )
 
 

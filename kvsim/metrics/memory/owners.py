@@ -40,7 +40,8 @@ class NeverWritten:
         while heap and heap[0][0] < first_clock + steps:
             clock, admission, slots, sequence = heappop(heap)
             if sequence.decoding and sequence.admission == admission:
+                more = slots - self._owned.get(sequence.id, 0)
                 self._owned[sequence.id] = slots
-                self.slots += slots
-                due.append((clock - first_clock, slots))
+                self.slots += more
+                due.append((clock - first_clock, more))
         return due

@@ -4,25 +4,43 @@ from typing import NamedTuple
 
 
 class Ramp(NamedTuple):
-    """Step j (from 0) of a leap lasts `first_ps + rise_ps x j`: the context grows by the same amount each step."""
+    """Step j (from 0) of a leap lasts `first_ps + rise_ps x j + bend_ps x j (j - 1) / 2`.
+
+    The context grows by the same amount each step; where it is computed again as a whole, so does the growth of the
+    work, and `bend_ps` is not 0. Written with binomials, C(j, 1) and C(j, 2), the sums over steps are binomials too.
+    """
 
     first_ps: int
     rise_ps: int
+    bend_ps: int = 0
 
     def until(self, steps: int) -> int:
         """Time that the first `steps` steps take."""
-        return self.first_ps * steps + self.rise_ps * (steps * (steps - 1) // 2)
+        pairs = steps * (steps - 1) // 2
+        time_ps = self.first_ps * steps + self.rise_ps * pairs
+        return time_ps + self.bend_ps * (pairs * (steps - 2) // 3) if self.bend_ps else time_ps
+
+    def step(self, step: int) -> int:
+        """Time of step number `step`."""
+        return self.first_ps + self.rise_ps * step + self.bend_ps * (step * (step - 1) // 2)
+
+    def after(self, steps: int) -> "Ramp":
+        """The ramp of what follows the first `steps` steps."""
+        return Ramp(self.step(steps), self.rise_ps + self.bend_ps * steps, self.bend_ps)
 
     def weighted(self, level: int, rise: int, low: int, high: int) -> int:
         """Sum over steps low..high-1 of their time x a level that is `level` in step 0 and rises by `rise` each."""
-        ones = high - low
-        firsts = (high * (high - 1) - low * (low - 1)) // 2
-        squares = ((high - 1) * high * (2 * high - 1) - (low - 1) * low * (2 * low - 1)) // 6
-        return (
-            self.first_ps * level * ones
-            + (self.first_ps * rise + self.rise_ps * level) * firsts
-            + self.rise_ps * rise * squares
-        )
+        total = self._weighted(level, rise, high)
+        return total - self._weighted(level, rise, low) if low else total
+
+    def _weighted(self, level: int, rise: int, steps: int) -> int:
+        # j C(j, 1) = 2 C(j, 2) + C(j, 1) and j C(j, 2) = 3 C(j, 3) + 2 C(j, 2); C(j, m) over j < n adds to C(n, m + 1).
+        first, slope, bend = self
+        pairs = steps * (steps - 1) // 2
+        triples = pairs * (steps - 2) // 3
+        total = first * level * steps + (first * rise + slope * level + slope * rise) * pairs
+        total += (2 * slope * rise + bend * (level + 2 * rise)) * triples
+        return total + 3 * bend * rise * (triples * (steps - 3) // 4) if bend else total
 
     def done_by(self, elapsed_ps: int, limit: int) -> int:
         """How many of at most `limit` steps are over when `elapsed_ps` have passed."""

@@ -2,77 +2,36 @@
 
 import struct
 from array import array
-from typing import NamedTuple, Protocol
 
 from kvsim.errors import CheckError, RunError
+from kvsim.metrics.memory.levels import NOBODY, ROW, Batch, Beside, Levels
 from kvsim.metrics.memory.owners import NeverWritten
 from kvsim.metrics.memory.ramp import Ramp
 from kvsim.metrics.window import Occupancy, Totals
 from kvsim.request import PS_PER_S
 from kvsim.step import CLASSES, PoolUse
 
-SERIES = (
-    "start_ps",
-    "duration_ps",
-    "steps",
-    "prefill_tokens",
-    "decode_tokens",
-    "context_tokens",
-    "running",
-    "waiting",
-    "stay_ps",
-    *CLASSES,
-)
-"""Columns of the record of steps: a row per step or leap, levels as they are during its first step.
-
-`stay_ps` is the integral of the requests in the system since the row before.
-"""
-
-_ROW = struct.Struct(f"{len(SERIES)}q")
-"""A row as the array keeps it; packing it first is three times as fast as extending the array by numbers."""
-
 _USED, _RESERVED, _INTERNAL, _DEAD, _MOVING, _CACHED, _EXTERNAL, _FREE = range(len(CLASSES))
-
-
-class Levels(Protocol):
-    """What a leap says of the slots that are owned and not written (see `memory.interface.Leap`)."""
-
-    bound: int
-
-    def use_at(self, step: int) -> PoolUse:
-        """Where the slots are during a step."""
-        ...
-
-    def unwritten_sum(self, steps: int, a: int, b: int) -> int:
-        """Sum over steps j < `steps` of (a + b j) x level."""
-        ...
-
-    def unwritten_peak(self, first: int, last: int) -> int:
-        """Highest level in steps first..last-1."""
-        ...
-
-
-class Batch(NamedTuple):
-    """Who is in a step."""
-
-    prefill_tokens: int
-    decode_tokens: int
-    context_tokens: int
-    running: int
-    waiting: int
-    tokens: int
-    """Output tokens that one step emits."""
 
 
 class MemoryRecorder:
     """Slots by class over time, exact: Python integers in slots x picoseconds.
 
     `window` says what counts: "auto" and "last_finish" everything from `open` on (`close` freezes a copy), and
-    "saturated" only the steps before which requests were left waiting.
+    "saturated" only the steps before which requests were left waiting. `has_holes`: free slots can be lost to shape.
     """
 
-    def __init__(self, pool_slots: int, occupancy: Occupancy, *, window: str = "auto", check: bool = False) -> None:
+    def __init__(
+        self,
+        pool_slots: int,
+        occupancy: Occupancy,
+        *,
+        window: str = "auto",
+        check: bool = False,
+        has_holes: bool = False,
+    ) -> None:
         self.pool_slots = pool_slots
+        self.has_holes = has_holes
         self.never_written = NeverWritten()
         self.series = array("q")
         self.totals = Totals()
@@ -131,25 +90,35 @@ class MemoryRecorder:
 
     # Steps, leaps, idle time.
 
-    def step(self, start_ps: int, duration_ps: int, clock: int, use: PoolUse, external: int, batch: Batch) -> None:
-        """One step, with the levels that hold during it. Call when it is over and before anything is written."""
-        self._one(start_ps, duration_ps, 1, clock, use, external, batch)
+    def step(
+        self, start_ps: int, duration_ps: int, clock: int, use: PoolUse, beside: Beside, batch: Batch, *,
+        stalled: bool = False,
+    ) -> None:  # fmt: skip
+        """One step, with the levels that hold during it. Call when it is over and before anything is written.
 
-    def stop(self, start_ps: int, now_ps: int, clock: int, use: PoolUse, external: int, batch: Batch) -> None:
+        In a `stalled` one nobody decodes, so that nobody gets decode slots.
+        """
+        self._one(start_ps, duration_ps, 1, clock, use, beside, batch, stalled)
+
+    def stop(
+        self, start_ps: int, now_ps: int, clock: int, use: PoolUse, beside: Beside, batch: Batch, *,
+        stalled: bool = False,
+    ) -> None:  # fmt: skip
         """The run is stopped in the middle of a step: its levels count up to `now_ps`, its tokens do not."""
-        self._one(start_ps, now_ps - start_ps, 0, clock, use, external, batch._replace(tokens=0))
+        self._one(start_ps, now_ps - start_ps, 0, clock, use, beside, batch._replace(tokens=0), stalled)
 
     def _one(
-        self, start_ps: int, duration_ps: int, steps: int, clock: int, use: PoolUse, external: int, batch: Batch
-    ) -> None:
-        self.never_written.come_due(clock, 1)
-        levels = self._levels(use, self.never_written.slots, external)
+        self, start_ps: int, duration_ps: int, steps: int, clock: int, use: PoolUse, beside: Beside, batch: Batch,
+        stalled: bool,
+    ) -> None:  # fmt: skip
+        self.never_written.come_due(clock, 0 if stalled else 1)
+        levels = self._levels(use, self.never_written.slots, beside)
         self._idle_until(start_ps)
-        self._span(start_ps, start_ps + duration_ps, levels, batch)
-        self._close_row(start_ps, duration_ps, steps, batch, levels)
+        self._span(start_ps, start_ps + duration_ps, levels, use, beside, batch)
+        self._close_row(start_ps, duration_ps, steps, batch, levels, use, beside)
 
     def leap(
-        self, start_ps: int, ramp: Ramp, steps: int, clock: int, owned: Levels, external: int, batch: Batch
+        self, start_ps: int, ramp: Ramp, steps: int, clock: int, owned: Levels, beside: Beside, batch: Batch
     ) -> None:
         """The same for `steps` decode steps at once."""
         before = self.never_written.slots
@@ -161,14 +130,14 @@ class MemoryRecorder:
             at = start_ps + ramp.until(low)
             if marked:
                 internal = before + sum(slots for step, slots in due if step <= low)
-                levels = self._levels(owned.use_at(low), internal, external)
-                self._span(at, start_ps + ramp.until(high), levels, batch)
+                use = owned.use_at(low)
+                self._span(at, start_ps + ramp.until(high), self._levels(use, internal, beside), use, beside, batch)
             else:
                 self._marks_passed(at)
-                self._stretch(ramp, low, high, owned, first, external, batch, before, due)
+                self._stretch(ramp, low, high, owned, first, beside, batch, before, due)
         at_first = before + sum(slots for step, slots in due if step == 0)
-        levels = self._levels(first, at_first, external)
-        self._close_row(start_ps, ramp.until(steps), steps, batch, levels)
+        levels = self._levels(first, at_first, beside)
+        self._close_row(start_ps, ramp.until(steps), steps, batch, levels, first, beside)
 
     def _pieces(self, start_ps: int, ramp: Ramp, steps: int) -> list[tuple[int, int, bool]]:
         """A leap cut into stretches and, apart and marked, the steps in which the window opens or closes."""
@@ -187,8 +156,8 @@ class MemoryRecorder:
             pieces.append((low, steps, False))
         return pieces
 
-    def _levels(self, use: PoolUse, internal: int, external: int) -> tuple[int, ...]:
-        reserved = use.unwritten - internal
+    def _levels(self, use: PoolUse, internal: int, beside: Beside) -> tuple[int, ...]:
+        reserved, external = use.unwritten - internal, beside.external
         taken = use.used + use.unwritten + use.dead + use.moving + use.cached + external
         free = self.pool_slots - taken
         levels = (use.used, reserved, internal, use.dead, use.moving, use.cached, external, free)
@@ -202,22 +171,28 @@ class MemoryRecorder:
 
     def _idle_until(self, now_ps: int) -> None:
         if now_ps > self._end_ps:
-            self._span(self._end_ps, now_ps, (0,) * _FREE + (self.pool_slots,), _NOBODY)
+            free = self.pool_slots
+            levels, use = (0,) * _FREE + (free,), PoolUse(0, 0, 0, 0, 0, free, free)
+            self._span(self._end_ps, now_ps, levels, use, _NOTHING, NOBODY)
 
-    def _span(self, start_ps: int, end_ps: int, levels: tuple[int, ...], batch: Batch) -> None:
+    def _span(
+        self, start_ps: int, end_ps: int, levels: tuple[int, ...], use: PoolUse, beside: Beside, batch: Batch
+    ) -> None:
         """Constant levels from start to end; the tokens come at the end."""
         self._marks_passed(start_ps)
         at = start_ps
         marks = (self._open_ps, self._close_ps)
         if marks != (None, None):
             for mark in sorted(m for m in marks if m is not None and start_ps < m < end_ps):
-                self._add(mark - at, levels, batch, 0)
+                self._add(mark - at, levels, use, beside, batch, 0)
                 self._marks_passed(mark)
                 at = mark
-        self._add(end_ps - at, levels, batch, batch.tokens)
+        self._add(end_ps - at, levels, use, beside, batch, batch.tokens)
         self._end_ps = end_ps
 
-    def _add(self, time_ps: int, levels: tuple[int, ...], batch: Batch, tokens: int) -> None:
+    def _add(
+        self, time_ps: int, levels: tuple[int, ...], use: PoolUse, beside: Beside, batch: Batch, tokens: int
+    ) -> None:
         if not time_ps or (self._saturated_only and not batch.waiting):
             return
         totals = self.totals
@@ -227,7 +202,10 @@ class MemoryRecorder:
                 slots_ps[index] += level * time_ps
                 if level > peaks[index]:
                     peaks[index] = level
-        totals.tally(time_ps, batch.running, tokens)
+        if self.has_holes:
+            totals.in_holes(time_ps, use, beside.external, batch.waiting > 0)
+        totals.beside(time_ps, beside.shared, beside.duplicate, beside.host)
+        totals.tally(time_ps, batch.running, batch.requests, tokens)
 
     def _stretch(
         self,
@@ -236,22 +214,22 @@ class MemoryRecorder:
         high: int,
         owned: Levels,
         first: PoolUse,
-        external: int,
+        beside: Beside,
         batch: Batch,
         before: int,
         due: list[tuple[int, int]],
     ) -> None:
-        """Steps low..high-1 of a leap in closed form; nothing but `used`, what is owned unwritten and `free` moves."""
+        """Steps low..high-1 of a leap in closed form; only `used`, what is owned unwritten and `free` change."""
         end_ps = ramp.until(high)
         time_ps = end_ps - ramp.until(low) if low else end_ps
         self._end_ps += time_ps
         if self._saturated_only and not batch.waiting:
             return
-        count, used = batch.decode_tokens, first.used
+        count, used, external = batch.decode_tokens, first.used, beside.external
         used_ps = ramp.weighted(used, count, low, high)
-        unwritten_ps = owned.unwritten_sum(high, *ramp)
+        unwritten_ps = owned.unwritten_sum(high, ramp.first_ps, ramp.rise_ps)
         if low:
-            unwritten_ps -= owned.unwritten_sum(low, *ramp)
+            unwritten_ps -= owned.unwritten_sum(low, ramp.first_ps, ramp.rise_ps)
         internal, internal_ps = before, before * time_ps
         for step, slots in due:
             if step < high:
@@ -262,10 +240,12 @@ class MemoryRecorder:
         slots_ps[_USED] += used_ps
         slots_ps[_RESERVED] += unwritten_ps - internal_ps
         slots_ps[_INTERNAL] += internal_ps
+        slots_ps[_DEAD] += first.dead * time_ps
         slots_ps[_EXTERNAL] += external * time_ps
-        slots_ps[_FREE] += (self.pool_slots - external) * time_ps - used_ps - unwritten_ps
+        slots_ps[_FREE] += (self.pool_slots - external - first.dead) * time_ps - used_ps - unwritten_ps
         peaks[_USED] = max(peaks[_USED], used + count * (high - 1))
         peaks[_INTERNAL] = max(peaks[_INTERNAL], internal)
+        peaks[_DEAD] = max(peaks[_DEAD], first.dead)
         peaks[_EXTERNAL] = max(peaks[_EXTERNAL], external)
         # What was rounded up beyond an ask is not free to the allocator, and part of `external`.
         at_low = owned.use_at(low) if low else first
@@ -276,9 +256,15 @@ class MemoryRecorder:
             for index, internal in enumerate(internals):
                 top = owned.unwritten_peak(bounds[index], bounds[index + 1]) - internal
                 peaks[_RESERVED] = max(peaks[_RESERVED], top)
-        totals.tally(time_ps, batch.running, batch.tokens * (high - low))
+        if self.has_holes:
+            totals.in_holes(time_ps, first, beside.external, batch.waiting > 0)
+        totals.beside(time_ps, beside.shared, beside.duplicate, beside.host)
+        totals.tally(time_ps, batch.running, batch.requests, batch.tokens * (high - low))
 
-    def _close_row(self, start_ps: int, duration_ps: int, steps: int, batch: Batch, levels: tuple[int, ...]) -> None:
+    def _close_row(
+        self, start_ps: int, duration_ps: int, steps: int, batch: Batch, levels: tuple[int, ...], use: PoolUse,
+        beside: Beside,
+    ) -> None:  # fmt: skip
         stay_ps = self._occupancy.reading(start_ps + duration_ps)
         if not self._saturated_only or batch.waiting:
             self.totals.stay_ps += stay_ps - self._stay_ps
@@ -286,7 +272,8 @@ class MemoryRecorder:
         row_stay_ps, self._row_stay_ps = stay_ps - self._row_stay_ps, stay_ps
         self.steps += steps
         try:
-            self.series.frombytes(_ROW.pack(start_ps, duration_ps, steps, *batch[:5], row_stay_ps, *levels))
+            row = (start_ps, duration_ps, steps, *batch[:6], row_stay_ps, use.largest_hole, use.rounding, *beside[1:])
+            self.series.frombytes(ROW.pack(*row, *levels))
         except struct.error:
             raise RunError(
                 f"from {start_ps / PS_PER_S:.3g} s on {'a step lasts' if steps < 2 else f'{steps:,} steps last'} "
@@ -308,4 +295,4 @@ def _segments(low: int, high: int, before: int, due: list[tuple[int, int]]) -> t
     return [*bounds, high], [*internals, internal]
 
 
-_NOBODY = Batch(0, 0, 0, 0, 0, 0)
+_NOTHING = Beside(0)

@@ -60,7 +60,6 @@ NOT_MODELLED_YET = {
     "data_parallel_size": "data parallelism",
     "dp": "data parallelism",
     "replicas": "more than one replica",
-    "swap_space": "swapping KV to the host",
     "cpu_offload_gb": "offloading to the host",
     "async_scheduling": "asynchronous scheduling",
     "enable_lora": "LoRA",

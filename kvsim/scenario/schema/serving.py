@@ -41,10 +41,19 @@ class EngineSettings(Part):
     """The longest chunk of one prompt in a step, in tokens; 0: no limit but the budget."""
     reserve_full_isl: bool | None = None
     """Whether a request is admitted only when its whole prompt would fit, though it is computed in chunks."""
-    preemption: Literal["recompute", "abort", "never"] | None = None
-    """What happens when a running request cannot grow: a victim starts again, it fails, or admission rules it out."""
+    scheduler: Literal["continuous", "prefill-first", "static"] | None = None
+    """Who is in a step: everyone beside prompts in chunks, whole prompts before anybody decodes, or one batch after
+    the other."""
+    kernel: Literal["ragged", "padded"] | None = None
+    """How attention reads sequences of unequal length; `padded`: each as the longest, in a batch kept compact by
+    copies."""
+    preemption: Literal["recompute", "swap", "abort", "never"] | None = None
+    """What happens when a running request cannot grow: a victim starts again or moves to host memory, the request
+    fails, or admission rules it out."""
     victim: Literal["last", "lowest-priority", "largest", "least-work"] | None = None
     """Which running request is preempted; absent: the last admitted."""
+    swap_space: Size | None = None
+    """Host memory for swapped requests, per GPU."""
 
 
 class PagedSettings(Part):
@@ -93,8 +102,15 @@ class VirtualSettings(Part):
     """The size of a page, from 64KiB to 2MiB; one is mapped for K and for V of each layer at a time."""
 
 
+class NoCacheSettings(Part):
+    """No KV at all: every step computes the whole context of every request again."""
+
+    name: Literal["no-cache"]
+
+
 AllocatorSettings = Annotated[
-    PagedSettings | ContiguousSettings | ReserveSettings | VirtualSettings, Field(discriminator="name")
+    PagedSettings | ContiguousSettings | ReserveSettings | VirtualSettings | NoCacheSettings,
+    Field(discriminator="name"),
 ]
 
 

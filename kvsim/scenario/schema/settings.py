@@ -37,7 +37,7 @@ class Settings(Part):
     engine: EngineSettings = Field(default_factory=EngineSettings)
     """The engine's profile, by name or with what is changed about it."""
     allocator: AllocatorSettings = Field(default_factory=PagedSettings)
-    """How KV memory is given out, by name or with options."""
+    """How KV memory is given out, by name or with options; absent: as the engine's profile does."""
     pool: PoolSettings | None = None
     """The size of the KV pool given outright; absent: what `capacity` leaves."""
     capacity: CapacitySettings = Field(default_factory=CapacitySettings)

@@ -149,6 +149,8 @@ class WorkloadSettings(Part):
     """Prompt lengths of generated traffic."""
     output_tokens: LengthSettings | None = None
     """True output lengths of generated traffic; no policy sees them."""
+    samples: Annotated[int, Field(ge=1, le=1024)] = 1
+    """Outputs asked of each request for the same prompt, each of a length of its own where lengths are drawn."""
     max_tokens: MaxTokens = "model_limit"
     """What the client allows: a number, the model's limit minus the prompt, or a multiple of the true
     output."""

@@ -1,0 +1,49 @@
+"""Which policies of an engine go together: scheduler, kernel, allocator, preemption and samples."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from kvsim.scenario.loading import Plain
+from kvsim.scenario.messages import Mistake
+
+if TYPE_CHECKING:
+    from kvsim.catalog.engines import Profile
+
+
+def engine_policies(engine: Plain, rules: "Profile", data: Plain) -> Iterator[Mistake]:
+    """Yield what does not go together in `engine` (its profile is `rules`) and the rest of the scenario."""
+    scheduler = engine.get("scheduler", rules.scheduler)
+    kernel = engine.get("kernel", rules.kernel)
+    preemption = engine.get("preemption", rules.preemption)
+    if scheduler != "continuous" and engine.get("chunked_prefill") is True:
+        problem = f"is on, but the {scheduler} scheduler computes prompts whole"
+        yield Mistake("engine.chunked_prefill", True, problem, "remove it, or set engine.scheduler: continuous")
+    if scheduler == "static" and kernel == "ragged":
+        problem = "is not what a static batch is computed with: every row is as long as the longest"
+        yield Mistake(_given(engine, "kernel", "scheduler"), kernel, problem, "set engine.kernel: padded")
+    if preemption == "swap":
+        if scheduler == "static":
+            remedy = "write recompute, abort or never"
+            yield Mistake("engine.preemption", preemption, "cannot be done in a static batch", remedy)
+        if not (engine.get("swap_space") or rules.swap_space_bytes):
+            remedy = "give it, for example engine.swap_space: 4GiB"
+            yield Mistake("engine.swap_space", None, "is missing: swapped requests wait in host memory", remedy)
+    allocator = data.get("allocator")
+    nothing_kept = isinstance(allocator, dict) and allocator.get("name") == "no-cache"
+    if nothing_kept and (scheduler, kernel) != ("continuous", "ragged"):
+        problem = "computes everything again in each step, which only continuous batching with ragged kernels does"
+        yield Mistake("allocator.name", "no-cache", problem, "leave engine.scheduler and engine.kernel out")
+    samples = _whole(data.get("workload"), "samples", 1)
+    seats = engine.get("max_num_seqs", rules.max_num_seqs)
+    if isinstance(seats, int) and samples > seats:
+        problem = f"is more than the {seats} sequences that run at once (engine.max_num_seqs)"
+        yield Mistake("workload.samples", samples, problem, f"ask for at most {seats}")
+
+
+def _given(engine: Plain, *keys: str) -> str:
+    return f"engine.{next((key for key in keys if key in engine), 'profile')}"
+
+
+def _whole(part: Any, key: str, default: int) -> int:
+    value = part.get(key, default) if isinstance(part, dict) else default
+    return value if isinstance(value, int) and not isinstance(value, bool) else default

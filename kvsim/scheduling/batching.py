@@ -1,0 +1,142 @@
+"""What all schedulers have in common: admission, the way back from host memory, and the end of a step."""
+
+from abc import ABC, abstractmethod
+
+from kvsim.request import Sequence
+from kvsim.scheduling.growing import Growing
+from kvsim.step import Ask, Blocked, Chunk, Forked, Grant, Rows, Short, StepPlan
+
+
+class BatchScheduler(Growing, ABC):
+    """First come, first served; a subclass says who is admitted when.
+
+    `preemption` says what happens when a running request cannot be extended: a `victim` loses its KV and computes it
+    again (recompute) or has it moved to host memory and back (swap, to `host`; recompute where that is full), the
+    request itself fails, an out-of-memory error that its user sees (abort), or it cannot happen, because a request is
+    admitted only if all that run could reach their `max_tokens` beside it (never; a request whose client sets none
+    counts with `max_model_len`).
+
+    `workspace_tokens` is how many tokens the memory for activations has room for in a step (None: as many as the
+    budget). With `kernel` padded attention takes rows x longest, and the batch is kept compact by copies. Where nothing
+    is kept (`no-cache`) the budget says nothing: everything is computed in every step.
+    """
+
+    # What is known of the steps to come.
+
+    def rows(self) -> Rows:
+        if self._compact:
+            return self._compact.rows()
+        decodes = self.allocator.decodes
+        return Rows(decodes.count, decodes.written + decodes.count)
+
+    def stable_steps(self, limit: int) -> int:
+        gathers = self._compact is not None and self._compact.gathered
+        if self.prefilling or gathers or not self.running or (self.waiting_count and not self._blocked):
+            return 0
+        return limit
+
+    def silent_steps(self, longest_tokens: int) -> int:
+        # The oldest running request is never preempted, so the steps in a row that emit nothing are at most those
+        # that its prompt takes; twice that, and some, is far from anything that ends by itself.
+        return 64 + 2 * -(-longest_tokens // min(longest_tokens, self.budget))
+
+    # Letting in.
+
+    def _let_in(self, plan: StepPlan, head: Sequence, chunk: int, gate: int) -> bool:
+        """Admit the head of the queue with the first `chunk` tokens of its prompt; False if there is no memory."""
+        allocator = self.allocator
+        got: Grant | Short
+        if self.preemption == "never" and self._committed + self._commitment(head) > allocator.pool_slots:
+            use = allocator.usage()
+            got = Short("capacity", allocator.capacity(head.reach), use.free, use.largest_hole)
+        else:
+            got = allocator.acquire((Ask(head, chunk, True, gate, not self.running),))
+        if isinstance(got, Short):
+            plan.blocked.append(Blocked(head, got, "wait"))
+            self._blocked = True
+            return False
+        plan.take(got)
+        self._dequeue()
+        self._enter(head)
+        self.prefilling[head.id] = head
+        plan.admitted.append(head)
+        plan.chunks.append(Chunk(head, chunk, 0))
+        return True
+
+    def _swap_in(self, plan: StepPlan) -> bool:
+        """Let in those that wait in host memory, first in, while there is room; False if some still wait.
+
+        They decode in this very step; one that had known tokens left to compute goes on with them in the next.
+        """
+        allocator, host = self.allocator, self.host
+        while (head := self.head) is not None and self._swapped:
+            assert host is not None
+            if not self._has_seats(head):
+                self._blocked = True
+                return False
+            wanted = min(head.written + 1, head.tokens)
+            need = allocator.capacity(max(head.reach, wanted))
+            if need > allocator.most_slots:
+                host.give(head.id)
+                head.written = 0
+                self._abort(plan, head, "outgrown", need)
+                continue
+            got = allocator.acquire((Ask(head, wanted, True, wanted, not self.running),))
+            if isinstance(got, Short):
+                plan.blocked.append(Blocked(head, got, "wait"))
+                self._blocked = True
+                return False
+            plan.take(got)
+            self._dequeue()
+            host.give(head.id)
+            allocator.land(head)
+            plan.swapped_slots += head.written
+            self._enter(head)
+            plan.resumed.append(head)
+            if head.written + 1 == head.tokens and head.tokens > head.prompt_tokens:
+                allocator.begin_decode(head)
+                self._joined(head)
+            else:
+                self.prefilling[head.id] = head
+        return True
+
+    # The step.
+
+    @abstractmethod
+    def plan(self) -> StepPlan: ...
+
+    def _planned(self, plan: StepPlan) -> StepPlan:
+        """The plan with the decoding part of the step filled in."""
+        decodes = self.allocator.decodes
+        plan.decodes = decodes.count
+        plan.rows = self.rows()
+        if not self.allocator.keeps:
+            plan.pairs = decodes.pairs
+        if self._compact:
+            plan.gathered_slots, self._compact.gathered = self._compact.gathered, 0
+        return plan
+
+    def complete(self, plan: StepPlan) -> list[Sequence]:
+        allocator = self.allocator
+        if allocator.settle(plan.chunks, stalled=plan.stalled):
+            self._blocked = False
+        sampled = []
+        for chunk in plan.chunks:
+            sequence = chunk.sequence
+            if sequence.written == sequence.tokens:
+                sequence.tokens += 1
+                del self.prefilling[sequence.id]
+                for child in sequence.samples:
+                    plan.forked.append(Forked(sequence, child, allocator.fork(sequence, child)))
+                    self._start(child)
+                for member in (sequence, *sequence.samples):
+                    allocator.begin_decode(member)
+                    self._joined(member)
+                    sampled.append(member)
+                sequence.samples = ()
+        return sampled
+
+    def _joined(self, sequence: Sequence) -> None:
+        """It decodes from now on."""
+        if self._compact:
+            self._compact.join(sequence)

@@ -1,0 +1,34 @@
+"""Admission of whole prompts, side by side in one padded rectangle."""
+
+from kvsim.request import Sequence
+from kvsim.scheduling.batching import BatchScheduler
+from kvsim.step import Short, StepPlan
+
+
+class WholePromptScheduler(BatchScheduler):
+    """Prompts are computed in one piece; those of one step, padded to the longest, keep to the token budget."""
+
+    def impossible(self, sequence: Sequence) -> Short | None:
+        if not self.budget < sequence.tokens <= self.max_num_batched_tokens:
+            return None
+        return Short("activation", sequence.tokens, self.budget, self.budget)
+
+    def _admit(self, plan: StepPlan) -> None:
+        longest = 0
+        while (head := self.head) is not None:
+            if not self._has_seats(head):
+                self._blocked = True
+                return
+            need = self.allocator.capacity(head.reach)
+            if need > self.allocator.most_slots:
+                self._abort(plan, head, "outgrown", need)
+                continue
+            if head.tokens > self.budget:
+                # What it has generated since has made it too long for one step.
+                self._abort(plan, head, "activation", head.tokens)
+                continue
+            longest = max(longest, head.tokens)
+            if longest * (len(plan.chunks) + 1) > self.budget:
+                return
+            if not self._let_in(plan, head, head.tokens, head.tokens):
+                return
