@@ -79,6 +79,12 @@ def test_a_scenario_says_model_card_engine_and_lengths(capsys):
     assert (found["kv_tokens"], found["provenance"]["blocks"]) == (41408, "given")
 
 
+def test_every_scenario_of_the_house_can_be_asked(capsys):
+    for file in sorted((ROOT / "scenarios").glob("*.yaml")):
+        assert main(["capacity", str(file), "--json"]) in (0, 3), file
+        assert json.loads(capsys.readouterr().out)["kv_tokens"] > 0
+
+
 def test_what_a_scenario_says_of_formats_and_memory_holds_and_an_option_beats_it(capsys, tmp_path):
     scenario = tmp_path / "own.yaml"
     scenario.write_text(

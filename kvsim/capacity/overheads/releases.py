@@ -68,6 +68,12 @@ def engine_release(engine: str, version: str = "") -> Release:
     return Release(name, number, ".".join(map(str, number)), rules[-1])
 
 
+def release_of_profile(engine: str, version: str) -> Release:
+    """The release whose memory rules hold for an engine profile; of research engines those of vLLM's first."""
+    known = engine in overheads()["engines"]
+    return engine_release(engine, version) if known else release("vllm@0.2")
+
+
 def numbers(version: str) -> tuple[int, ...]:
     """A version as numbers to compare: 0.19.0 is (0, 19)."""
     found = [int(part) for part in version.split(".")]

@@ -13,6 +13,7 @@ from kvsim.errors import InputError
 if TYPE_CHECKING:
     from kvsim.capacity.deployment import Deployment, Given
     from kvsim.capacity.span import Span
+    from kvsim.catalog.engines import Profile
     from kvsim.catalog.gpus import Gpu
     from kvsim.scenario.schema import Settings
 
@@ -205,14 +206,17 @@ def _from_scenario(args: argparse.Namespace) -> dict[str, int]:
 
     from kvsim import scenario
     from kvsim.capacity.checking.scores import quantile
+    from kvsim.capacity.overheads.releases import release_of_profile
+    from kvsim.catalog.engines import profile
     from kvsim.scenario.build import build
 
     loaded = scenario.load_all(args.scenario)[0]
     settings = loaded.settings
+    rules = profile(settings.engine.profile)
     for name, value in {
         "model": loaded.model,
         "gpu": settings.gpu,
-        "engine": settings.engine.profile,
+        "engine": release_of_profile(rules.engine, rules.version).name,
         "tensor_parallel_size": settings.tensor_parallel,
         "max_model_len": settings.engine.max_model_len,
         "max_num_seqs": settings.engine.max_num_seqs,
@@ -223,7 +227,7 @@ def _from_scenario(args: argparse.Namespace) -> dict[str, int]:
         "activation_gib": _gib_text(settings.capacity.activation),
         "non_torch_gib": _gib_text(settings.capacity.non_torch),
         "cuda_graph_gib": _gib_text(settings.capacity.cuda_graphs),
-        **_pool(settings),
+        **_pool(settings, rules),
     }.items():
         if getattr(args, name) is None:
             setattr(args, name, value)
@@ -240,16 +244,14 @@ def _from_scenario(args: argparse.Namespace) -> dict[str, int]:
     return {"mean": round(sum(tokens) / len(tokens)), "p95": round(p95 or 0)}
 
 
-def _pool(settings: "Settings") -> dict[str, Any]:
+def _pool(settings: "Settings", rules: "Profile") -> dict[str, Any]:
     """A pool that is given beats what the card would leave, here as in a run."""
-    from kvsim.catalog.engines import profile
-
     pool = settings.pool
     if pool is None:
         return {}
     if pool.memory is not None:
         return {"kv_memory_gib": _gib_text(pool.memory)}
-    block = getattr(settings.allocator, "block_size", None) or profile(settings.engine.profile).block_size
+    block = getattr(settings.allocator, "block_size", None) or rules.block_size
     return {"num_gpu_blocks": pool.blocks if pool.blocks is not None else (pool.tokens or 0) // block}
 
 
