@@ -122,7 +122,8 @@ class Deployment:
         if self.utilization is not None:
             return self.utilization
         stated: float | None = self.engine.rules.get("utilization")
-        return stated if stated is not None else self._sglang_share
+        share = stated if stated is not None else self._sglang_share
+        return share * float(self.engine.rules.get("multimodal_share", 1)) if self.model.other_params_b else share
 
     @property
     def _sglang_share(self) -> float:
@@ -174,6 +175,19 @@ class Deployment:
     def attention_ranks(self) -> int:
         """Ranks that share the heads of one request."""
         return self.tensor_parallel // self.data_parallel if self.attention_data_parallel else self.tensor_parallel
+
+    @property
+    def pool_ranks(self) -> int:
+        """Ranks whose pools add up: context-parallel ones share requests, data-parallel ones have others each."""
+        return self.decode_context_parallel * (self.data_parallel if self.attention_data_parallel else 1)
+
+    @property
+    def draft_ranks(self) -> int:
+        """Ranks that share the draft model: all where its heads can be shared so, else each holds it whole."""
+        if self.draft is None or self.draft.heads % self.tensor_parallel:
+            return 1
+        kv_heads, ranks = self.draft.kv_heads or 1, self.tensor_parallel
+        return ranks if not kv_heads % ranks or not ranks % kv_heads else 1
 
     @property
     def number_bytes(self) -> int:

@@ -101,4 +101,4 @@ class Plan:
     def requests_at_once(self, tokens: int) -> float:
         """How many requests of `tokens` tokens the pool holds at once."""
         needed = self.layout.request_blocks(max(1, tokens), self.deployment.step_tokens)
-        return self.blocks.best * self.deployment.decode_context_parallel / needed
+        return self.blocks.best * self.deployment.pool_ranks / needed

@@ -10,7 +10,7 @@ from kvsim.capacity.overheads.estimate import activation, cuda_graphs, non_torch
 from kvsim.capacity.plan import Plan, StageMemory
 from kvsim.capacity.span import Span
 from kvsim.capacity.weights.extras import extra_weight_bytes
-from kvsim.capacity.weights.loaded import Stage, loaded_weights
+from kvsim.capacity.weights.loaded import Stage, loaded_weights, stage_layers
 
 
 def plan(deployment: Deployment, *, without: str = "") -> Plan:
@@ -67,7 +67,8 @@ def _weights(deployment: Deployment) -> list[Stage]:
     given = deployment.given
     if not model.weights_known and (given.weights or given.kv_memory or given.num_gpu_blocks is not None):
         # Only the layers of each stage matter where the weights, or what they leave, are given.
-        return [Stage(first, layers, 0) for first, layers in _dealt(model.layers, stages)]
+        counts = stage_layers(model.layers, stages)
+        return [Stage(sum(counts[:number]), layers, 0) for number, layers in enumerate(counts)]
     found = loaded_weights(
         model,
         dtype=deployment.dtype,
@@ -81,20 +82,9 @@ def _weights(deployment: Deployment) -> list[Stage]:
     return [Stage(one.first_layer, one.layers, one.weight_bytes + extra) for one in found]
 
 
-def _dealt(layers: int, stages: int) -> list[tuple[int, int]]:
-    from kvsim.capacity.weights.loaded import stage_layers
-
-    counts = stage_layers(layers, stages)
-    return [(sum(counts[:number]), count) for number, count in enumerate(counts)]
-
-
 def _pool(deployment: Deployment, rules: EnginePolicy, shape: Layout, blocks: Span) -> tuple[Span, Span]:
-    """(tokens, concurrency) of the pool: context-parallel ranks hold a share of each request, data-parallel attention
-    ranks requests of their own."""
-    longest, step = deployment.longest, deployment.step_tokens
-    ranks = deployment.decode_context_parallel
-    if deployment.attention_data_parallel:
-        ranks *= deployment.data_parallel
+    """(tokens, concurrency) of the pools of all ranks that add up."""
+    longest, step, ranks = deployment.longest, deployment.step_tokens, deployment.pool_ranks
     concurrency = blocks.each(lambda count: rules.concurrency(shape, count, longest, step) * ranks)
     tokens = Span(
         *(

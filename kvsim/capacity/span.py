@@ -25,9 +25,12 @@ class Span:
         return cls(max(min(0.0, value), value - spread), value, value + spread)
 
     @classmethod
-    def printed_gib(cls, text: str, factor: int = 1) -> "Span":
-        """Bytes that a number of GiB may mean, `factor` times over: 1.84 is anything from 1.835 to 1.845."""
-        half = 0.5 * 10 ** -len(text.partition(".")[2])
+    def printed_gib(cls, text: str, factor: int = 1, *, decimals: int = 0) -> "Span":
+        """Bytes that a number of GiB may mean, `factor` times over: 1.84 is anything from 1.835 to 1.845.
+
+        `decimals` that were printed at least, where zeros at the end may have been dropped.
+        """
+        half = 0.5 * 10 ** -max(decimals, len(text.partition(".")[2]))
         value = float(text)
         return cls(*(factor * GIB * gib for gib in (value - half, value, value + half)))
 

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from kvsim.capacity.deployment import Deployment
 from kvsim.capacity.device import Device
-from kvsim.capacity.overheads.releases import release
+from kvsim.capacity.overheads.releases import release_of_profile
 from kvsim.capacity.pages import PageRow, page_row
 from kvsim.capacity.pool import Overheads, Pool, loaded_bytes, pool_from_card
 from kvsim.capacity.span import Span
@@ -187,7 +187,7 @@ def _device(settings: Settings, rules: Profile, footprint: Footprint, pool_bytes
     try:
         deployment = Deployment(
             model=footprint.model,
-            engine=release("vllm@0.2" if rules.engine != "vllm" else f"vllm@{rules.version}"),
+            engine=release_of_profile(rules.engine, rules.version),
             total=Span.exactly(card.memory_bytes),
             gpu=card,
             tensor_parallel=footprint.tensor_parallel,

@@ -75,6 +75,31 @@ def test_a_scenario_says_model_card_engine_and_lengths(capsys):
     found = answer(capsys, "capacity", str(ROOT / "scenarios" / "azure-conversation.yaml"))
     assert (found["model"], found["gpu"], found["max_model_len"]) == ("llama-3.1-8b", "RTX-4090", 8192)
     assert found["requests_at_once"]["mean"] > found["requests_at_once"]["p95"]
+    # Its pool is given, here as in a run.
+    assert (found["kv_tokens"], found["provenance"]["blocks"]) == (41408, "given")
+
+
+def test_every_scenario_of_the_house_can_be_asked(capsys):
+    for file in sorted((ROOT / "scenarios").glob("*.yaml")):
+        assert main(["capacity", str(file), "--json"]) in (0, 3), file
+        assert json.loads(capsys.readouterr().out)["kv_tokens"] > 0
+
+
+def test_what_a_scenario_says_of_formats_and_memory_holds_and_an_option_beats_it(capsys, tmp_path):
+    scenario = tmp_path / "own.yaml"
+    scenario.write_text(
+        "model: {name: llama-3.1-8b, weights_dtype: fp8, kv_dtype: fp8}\ngpu: L40S\n"
+        "capacity: {activation: 2GiB, gpu_memory_utilization: 0.8}\n"
+        "workload: {rate: 1/s, requests: 5, prompt_tokens: 500, output_tokens: 100}\n"
+    )
+    found = answer(capsys, "capacity", str(scenario))
+    assert found["settings"]["quantization"] == found["settings"]["kv_cache_dtype"] == "fp8"
+    assert found["breakdown_gib"]["activation"] == 2
+    assert found["settings"]["gpu_memory_utilization"] == 0.8
+    assert found["requests_at_once"].keys() == {"mean", "p95"}
+    again = answer(capsys, "capacity", str(scenario), "--activation-gib", "1.00", "--quantization", "awq")
+    assert again["breakdown_gib"]["activation"] == 1
+    assert again["settings"]["quantization"] == "awq"
 
 
 def test_a_pasted_command_says_what_is_done_with_each_flag(capsys):
@@ -96,6 +121,14 @@ def test_a_run_takes_a_pasted_command_too(capsys):
     assert {flag["status"] for flag in found["engine_args"]} == {"used"}
     assert main(["run", scenario, "--variant", "paged", "--engine-args", command]) == 0
     assert "most sequences at once" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "path", ["/models/Qwen2.5-7B-Instruct-AWQ", "/cache/hub/models--Qwen--Qwen2.5-7B-Instruct-AWQ/snapshots/abc"]
+)
+def test_a_folder_of_another_machine_is_known_by_its_name(path, capsys):
+    found = answer(capsys, "capacity", "--gpu", "L40S", "--engine-args", f"vllm serve {path} --max-model-len 8192")
+    assert (found["model"], found["settings"]["quantization"]) == ("qwen2.5-7b", "awq")
 
 
 def test_a_log_stands_beside_the_plan_and_settles_overheads(capsys, tmp_path):

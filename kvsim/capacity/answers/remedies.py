@@ -3,16 +3,21 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import Any
 
 from kvsim.capacity.deployment import Deployment
+from kvsim.capacity.overheads.releases import overheads
 from kvsim.capacity.plan import Plan
 from kvsim.capacity.planner import plan
 from kvsim.capacity.span import GIB
+from kvsim.capacity.weights.quantization import scheme
 from kvsim.errors import KvsimError
 
 UTILIZATIONS = (0.92, 0.95, 0.97)
 """Shares that are tried, up to what leaves a few hundred MiB of a common card to the driver."""
 MOST_RANKS = 64
+FEWER_SEQUENCES = 256
+"""vLLM's default on small cards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,68 +30,75 @@ class Remedy:
 
 
 def remedies(made: Plan) -> list[Remedy]:
-    """What would make a refused plan fit: a shorter context, more ranks, fp8 KV, a higher share, smaller steps."""
+    """What would make a refused plan fit: a shorter context, more ranks, fp8 KV, a higher share, smaller steps.
+
+    The smallest change of each kind, in the engine's own flags.
+    """
     if made.verdict.runs:
         return []
-    found = []
-    for flag, changed in _changes(made):
+    flags: dict[str, str] = overheads()["flags"][made.deployment.engine.engine]
+    found: dict[str, Remedy] = {}
+    for setting, value, changed in _changes(made):
+        if setting in flags and (setting not in found or setting == "quantization"):
+            tried = _tried(changed)
+            if tried is not None and tried.verdict.runs and tried.blocks.best >= 1:
+                key = setting if setting != "quantization" else f"{setting} {value}"
+                remedy = Remedy(f"{flags[setting]} {value}", int(tried.tokens.best), round(tried.concurrency.best, 2))
+                found[key] = remedy
+    return list(found.values())
+
+
+Change = tuple[str, str | int | float, dict[str, Any]]
+"""A setting, its value as a flag has it, and the fields of the deployment that it changes."""
+
+
+def _changes(made: Plan) -> Iterator[tuple[str, str | int | float, Deployment]]:
+    asked = made.deployment
+    for setting, value, fields in (*_of_the_pool(made), *_of_the_card(made)):
         try:
-            tried = plan(changed)
+            yield setting, value, replace(asked, **fields)
         except KvsimError:
             continue
-        if tried.verdict.runs:
-            found.append(Remedy(flag, int(tried.tokens.best), round(tried.concurrency.best, 2)))
-    return _nearest(found)
 
 
-def _changes(made: Plan) -> Iterator[tuple[str, Deployment]]:
+def _of_the_pool(made: Plan) -> Iterator[Change]:
+    """Changes that hold whatever the card is: what a request takes."""
     asked = made.deployment
     longest = made.layout.longest(int(made.blocks.best), asked.step_tokens, asked.longest)
     longest *= asked.decode_context_parallel
     if 0 < longest < asked.longest:
-        yield f"--max-model-len {longest}", replace(asked, max_model_len=longest)
+        yield "max_model_len", longest, {"max_model_len": longest}
     if asked.cache_dtype not in ("fp8", "int8", "int4"):
-        yield "--kv-cache-dtype fp8", replace(asked, kv_dtype="fp8")
-    if asked.given.kv_memory is None and asked.given.num_gpu_blocks is None:
-        for share in UTILIZATIONS:
-            if share > asked.share:
-                yield f"--gpu-memory-utilization {share}", replace(asked, utilization=share)
-        for ranks in range(asked.tensor_parallel + 1, MOST_RANKS + 1):
-            if not asked.model.heads % ranks and asked.given.weights is None:
-                changed = _ranks(asked, ranks)
-                if changed is not None:
-                    yield f"--tensor-parallel-size {ranks}", changed
-        if asked.engine.engine == "vllm":
-            offload = _offload_bytes(made)
-            if asked.given.weights is None and 0 < offload < made.stage.weights.best:
-                gib = ceil(offload / GIB)
-                yield f"--cpu-offload-gb {gib}", replace(asked, offload_bytes=asked.offload_bytes + gib * GIB)
-        if asked.sequences > 256 and asked.given.activation is None:
-            yield "--max-num-seqs 256", replace(asked, max_num_seqs=256)
-        if asked.scheme is None and asked.given.weights is None:
-            from kvsim.capacity.weights.quantization import scheme
-
-            for name in ("fp8", "awq"):
-                yield f"--quantization {name}", replace(asked, scheme=scheme(name))
+        yield "kv_dtype", "fp8", {"kv_dtype": "fp8"}
 
 
-def _offload_bytes(made: Plan) -> float:
-    """Weights that would have to leave the card for one request of max_model_len to fit."""
-    asked, stage = made.deployment, made.stage
-    return stage.layout.request_blocks(asked.longest, asked.step_tokens) * stage.layout.block_bytes - stage.kv.best
+def _of_the_card(made: Plan) -> Iterator[Change]:
+    """Changes of what is left for KV; where that is given there are none."""
+    asked, given = made.deployment, made.deployment.given
+    if given.kv_memory is not None or given.num_gpu_blocks is not None:
+        return
+    for share in UTILIZATIONS:
+        if share > asked.share:
+            yield "utilization", share, {"utilization": share}
+    if given.activation is None and asked.sequences > FEWER_SEQUENCES:
+        yield "max_num_seqs", FEWER_SEQUENCES, {"max_num_seqs": FEWER_SEQUENCES}
+    if given.weights is not None:
+        return
+    for ranks in range(asked.tensor_parallel + 1, MOST_RANKS + 1):
+        if not asked.model.heads % ranks:
+            yield "tensor_parallel", ranks, {"tensor_parallel": ranks}
+    if asked.scheme is None:
+        for name in ("fp8", "awq"):
+            yield "quantization", name, {"scheme": scheme(name)}
+    shape = made.layout
+    needed = shape.request_blocks(asked.longest, asked.step_tokens) * shape.block_bytes - made.stage.kv.best
+    if 0 < needed < made.stage.weights.best:
+        gib = ceil(needed / GIB)
+        yield "offload", gib, {"offload_bytes": asked.offload_bytes + gib * GIB}
 
 
-def _ranks(asked: Deployment, ranks: int) -> Deployment | None:
+def _tried(changed: Deployment) -> Plan | None:
     try:
-        return replace(asked, tensor_parallel=ranks)
+        return plan(changed)
     except KvsimError:
         return None
-
-
-def _nearest(found: list[Remedy]) -> list[Remedy]:
-    """The first of each flag: the smallest change of its kind."""
-    kept: dict[str, Remedy] = {}
-    for remedy in found:
-        flag = remedy.flag if remedy.flag.startswith("--quantization") else remedy.flag.partition(" ")[0]
-        kept.setdefault(flag, remedy)
-    return list(kept.values())

@@ -29,7 +29,7 @@ def verdict(deployment: Deployment, stage: StageMemory, blocks: Span) -> Verdict
             on_gpu = f"{layers} of {deployment.model.layers} layers fit on the GPU (-ngl {layers})"
             return Verdict("offload", "layers_on_host", f"{on_gpu}; {refusal[1]}")
         return Verdict("refused", *refusal)
-    risk = _graphs_risk(deployment, stage)
+    risk = _graphs_risk(deployment, stage) or _rest_risk(deployment, stage)
     if risk is not None:
         return Verdict("at_risk", "oom_after_kv", risk)
     if _refusal(deployment, stage, blocks.low) is not None:
@@ -91,6 +91,20 @@ def _graphs_risk(deployment: Deployment, stage: StageMemory) -> str | None:
         f"outside its share of the card the engine leaves {outside / GIB:.2f} GiB and captures "
         f"{graphs / GIB:.2f} GiB of CUDA graphs in it: {(outside - graphs) / GIB:.2f} GiB are left for warm-up, which "
         f"asks for {_warm_up(deployment) / GIB:.2f} GiB at a time ({rule['source']})"
+    )
+
+
+def _rest_risk(deployment: Deployment, stage: StageMemory) -> str | None:
+    """Where what a step needs lies outside the engine's share (SGLang): whether the rest of the card holds it."""
+    if deployment.engine.engine != "sglang" or not deployment.total.best:
+        return None
+    rest = deployment.total.best - deployment.used_bytes - stage.weights.best - stage.kv.best - stage.non_torch.best
+    needed = stage.activation.best + stage.cuda_graphs.best
+    if needed <= rest:
+        return None
+    return (
+        f"the share of {deployment.share:g} for weights and KV leaves {rest / GIB:.2f} GiB of the card, and a step "
+        f"with its CUDA graphs takes {needed / GIB:.2f} GiB"
     )
 
 

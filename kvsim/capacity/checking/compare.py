@@ -28,7 +28,8 @@ def given_record(row: Row) -> Record:
         made = _plan(row, deployment(row, given, shape or plain_model(1, 1, 64)))
     except KvsimError as error:
         return _record(row, None, str(error))
-    return _needed(row, _record(row, made, "given " + _given_word(given)))
+    record = _needed(row, _record(row, made, "given " + _given_word(given)))
+    return _from_overheads(row, given, made, record)
 
 
 def default_record(row: Row) -> Record:
@@ -38,13 +39,30 @@ def default_record(row: Row) -> Record:
     try:
         # Where nobody published the weights, the overhead can still be told.
         known = row.known.weights_known
-        given = Given() if known else Given(weights=_gib(row, "weights_gib_per_gpu") or Span.exactly(0))
+        given = Given() if known else Given(weights=row.gib("weights_gib_per_gpu") or Span.exactly(0))
         made = _plan(row, deployment(row, given, row.known), without=row.known.name)
     except KvsimError as error:
         return _record(row, None, str(error))
     record = _record(row, made, "estimated" if known else "estimated; weights as logged, nobody published them")
     if not known:
         record["predicted"]["weights_gib"] = None
+    return record
+
+
+def _from_overheads(row: Row, given: Given, made: Plan, record: Record) -> Record:
+    """KV memory from the logged overheads as well, where both are printed."""
+    kv = row.kv_memory
+    if (
+        kv is None
+        or row.number("util") is None
+        or not all((given.activation, given.non_torch, made.deployment.total.best))
+    ):
+        return record
+    again = plan(replace(made.deployment, given=replace(given, kv_memory=None))).stage.kv
+    name = "kv_memory_from_overheads"
+    record["predicted"][f"{name}_gib"] = again.gib
+    record["error"][name] = round(again.best / kv.best - 1, 5)
+    record["inside"][name] = again.low <= kv.high and kv.low <= again.high
     return record
 
 
@@ -58,8 +76,8 @@ def _plan(row: Row, asked: Deployment, without: str = "") -> Plan:
 
 
 def _given(row: Row) -> Given | None:
-    weights, non_torch = _gib(row, "weights_gib_per_gpu"), _gib(row, "non_torch_gib")
-    activation, graphs = _gib(row, "activation_peak_gib"), _gib(row, "cuda_graph_gib")
+    weights, non_torch = row.gib("weights_gib_per_gpu"), row.gib("non_torch_gib")
+    activation, graphs = row.gib("activation_peak_gib"), row.gib("cuda_graph_gib")
     if graphs is not None and graphs.best < 0:
         graphs = Span.exactly(0)
     known = Given(weights=weights or Span.exactly(0), non_torch=non_torch, activation=activation, cuda_graphs=graphs)
@@ -77,11 +95,6 @@ def _given_word(given: Given) -> str:
     if given.kv_memory is not None:
         return "KV memory"
     return "blocks" if given.num_gpu_blocks is not None else "overheads"
-
-
-def _gib(row: Row, column: str) -> Span | None:
-    text = row.text(column)
-    return Span.printed_gib(text) if row.number(column) is not None else None
 
 
 def _record(row: Row, made: Plan | None, why: str) -> Record:
@@ -102,6 +115,7 @@ def _record(row: Row, made: Plan | None, why: str) -> Record:
         "error": {},
         "inside": {},
         "why": why,
+        "source": row.text("source_url"),
     }
     return record if made is None else record | _predicted(row, made, logged)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvsim.capacity.deployment import Deployment, Given
-from kvsim.capacity.overheads.releases import engine_release
+from kvsim.capacity.overheads.releases import Release, engine_release
 from kvsim.capacity.span import Span
 from kvsim.capacity.weights.quantization import Scheme, number_format, of_checkpoint, scheme
 from kvsim.catalog.gpus import Gpu, gpu
@@ -16,6 +16,9 @@ from kvsim.errors import InputError
 
 NEEDED = ("engine", "engine_version", "model", "gpu", "tp", "pp", "util", "kv_memory_gib_per_gpu", "outcome")
 """Columns without which a table says nothing about capacity."""
+
+LOG_DECIMALS = 2
+"""Decimals of a GiB that the engines print."""
 
 _FLAGS = {
     "max_num_batched_tokens": re.compile(r"max[-_]num[-_]batched[-_]tokens\D{0,3}(\d+)"),
@@ -53,13 +56,16 @@ class Row:
         value = self.number(column)
         return otherwise if value is None else int(value)
 
+    def gib(self, column: str, factor: int = 1) -> Span | None:
+        """A cell of GiB as its digits mean it, in bytes; logs print two decimals, tables drop zeros at the end."""
+        if self.number(column) is None:
+            return None
+        return Span.printed_gib(self.text(column).replace(",", ""), factor, decimals=LOG_DECIMALS)
+
     @property
     def kv_memory(self) -> Span | None:
-        """KV memory of a rank as the printed digits mean it; twice what is printed where only K is."""
-        text = self.text("kv_memory_gib_per_gpu")
-        if not text:
-            return None
-        return Span.printed_gib(text, 2 if self.text("kv_memory_scope").startswith("K only") else 1)
+        """KV memory of a rank; twice what is printed where only K is."""
+        return self.gib("kv_memory_gib_per_gpu", 2 if self.text("kv_memory_scope").startswith("K only") else 1)
 
     @property
     def refused(self) -> str | None:
@@ -93,18 +99,18 @@ def deployment(row: Row, given: Given, shape: Model) -> Deployment:
     Raises InputError where the card is not known and its memory is needed.
     """
     card = card_of(row)
-    total = row.text("gpu_total_gib")
-    if not total and card is None and given.kv_memory is None and given.num_gpu_blocks is None:
+    total = row.gib("gpu_total_gib")
+    settled = given.kv_memory is not None or given.num_gpu_blocks is not None
+    if total is None and card is None and not settled:
         raise InputError(f"GPU {row.text('gpu')!r} is not known, and no total is given")
     notes = row.text("notes")
     stated = {name: int(found[1]) for name, pattern in _FLAGS.items() if (found := pattern.search(notes))}
     _, by_name = of_checkpoint(row.text("model"))
-    release = engine_release(row.text("engine"), row.text("engine_version"))
     return Deployment(
         model=shape,
-        engine=release,
+        engine=_release(row, settled),
         gpu=card,
-        total=Span.printed_gib(total) if total else Span.exactly(card.memory_bytes if card is not None else 0),
+        total=total or Span.exactly(card.memory_bytes if card is not None else 0),
         dtype=number_format(row.text("dtype")) or "bf16",
         scheme=_scheme(row.text("quantization"), by_name),
         kv_dtype=number_format(row.text("kv_cache_dtype")) or "auto",
@@ -119,6 +125,16 @@ def deployment(row: Row, given: Given, shape: Model) -> Deployment:
         max_num_batched_tokens=stated.get("max_num_batched_tokens"),
         given=given,
     )
+
+
+def _release(row: Row, settled: bool) -> Release:
+    """The engine of the row; of one that is not known the newest vLLM's blocks, where their memory is settled."""
+    try:
+        return engine_release(row.text("engine"), row.text("engine_version"))
+    except InputError:
+        if not settled:
+            raise
+        return engine_release("vllm")
 
 
 def _scheme(stated: str, by_name: str | None) -> Scheme | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
-from kvsim.capacity.checking.compare import NUMBERS, Record, default_record, given_record
+from kvsim.capacity.checking.compare import Record, default_record, given_record
 from kvsim.capacity.checking.rows import Row
 
 TIGHT_SHARE = 0.4
@@ -38,7 +38,7 @@ def quantile(values: Iterable[float], share: float) -> float | None:
 
 def _given_summary(records: Sequence[Record]) -> dict[str, Any]:
     right = [record for record in records if record["consistent"] == "yes"]
-    outside = [f"{record['id']} {name}" for record in right for name in NUMBERS if record["inside"].get(name) is False]
+    outside = [f"{record['id']} {name}" for record in right for name, good in record["inside"].items() if not good]
     inside = [good for record in right for good in record["inside"].values()]
     return {
         **_spread(_errors(right, "kv_tokens")),
@@ -47,6 +47,7 @@ def _given_summary(records: Sequence[Record]) -> dict[str, Any]:
         "numbers_checked": len(inside),
         "outside_interval": outside,
         "kv_tokens": _spread(_errors(right, "kv_tokens")),
+        "kv_memory_from_overheads": _spread(_errors(records, "kv_memory_from_overheads")),
         "kv_blocks": _spread(_errors(right, "kv_blocks")),
         "max_concurrency": _spread(_errors(right, "max_concurrency")),
         **_refusals(records),

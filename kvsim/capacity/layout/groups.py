@@ -10,6 +10,7 @@ from math import ceil
 from kvsim.capacity.deployment import Deployment
 from kvsim.capacity.layout.pages import Page, forced_block, layer_pages
 from kvsim.capacity.weights.loaded import Stage
+from kvsim.catalog.footprint import Footprint
 
 HYBRID_SINCE = (0, 10)
 """vLLM keeps layers of different kinds in groups from here on; before, every layer holds every token."""
@@ -123,7 +124,4 @@ def _draft_bytes(deployment: Deployment) -> int:
     """KV of the draft model, a token on a rank: its layers lie beside the target's under the same block ids."""
     if deployment.draft is None:
         return 0
-    from kvsim.catalog.footprint import Footprint
-
-    ranks = deployment.tensor_parallel if not deployment.draft.heads % deployment.tensor_parallel else 1
-    return Footprint(deployment.draft, ranks, deployment.cache_dtype).kv_bytes_per_token
+    return Footprint(deployment.draft, deployment.draft_ranks, deployment.cache_dtype).kv_bytes_per_token

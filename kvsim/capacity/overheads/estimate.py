@@ -62,6 +62,7 @@ def cuda_graphs(deployment: Deployment) -> Span:
         gib += rule["expert_gib"]
         if deployment.scheme is not None:
             gib += rule["expert_kernel_gib"].get(deployment.scheme.name, 0)
+    gib *= deployment.tensor_parallel ** rule["ranks_power"]
     if deployment.sequences <= 256:
         gib *= rule["small_card_share"]
     return Span.within(gib * GIB, rule["spread"] * gib * GIB)

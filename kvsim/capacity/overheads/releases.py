@@ -13,6 +13,8 @@ from kvsim.errors import InputError
 GIB = 2**30
 LARGE_CARD_BYTES = 70 * GIB
 """From here on vLLM's server defaults are larger (`EngineArgs.get_batch_defaults`), unless the card is an A100."""
+HUGE_CARD_BYTES = 160 * GIB
+"""From here on late releases take larger steps still."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,12 @@ class Release:
 
     def limit(self, key: str, gpu: Gpu | None, total_bytes: float) -> int | None:
         """Default of `max_num_seqs` or `max_num_batched_tokens` on a card; None where the release has none."""
-        large = total_bytes >= LARGE_CARD_BYTES and not (gpu is not None and gpu.name.upper().startswith("A100"))
-        value: int | None = (self.rules.get("large_card", {}) if large else {}).get(key, self.rules.get(key))
-        return value
+        limits: dict[str, int] = {}
+        if total_bytes >= LARGE_CARD_BYTES and not (gpu is not None and gpu.name.upper().startswith("A100")):
+            limits = self.rules.get("large_card", {})
+            if total_bytes >= HUGE_CARD_BYTES:
+                limits = self.rules.get("huge_card", limits)
+        return limits.get(key, self.rules.get(key))
 
 
 def release(text: str) -> Release:
@@ -61,6 +66,12 @@ def engine_release(engine: str, version: str = "") -> Release:
         raise InputError(f"engine {engine}@{version}: {version!r} is no version; write for example {name}@0.19")
     rules = [era for era in eras if numbers(era["from"]) <= number] or eras[:1]
     return Release(name, number, ".".join(map(str, number)), rules[-1])
+
+
+def release_of_profile(engine: str, version: str) -> Release:
+    """The release whose memory rules hold for an engine profile; of research engines those of vLLM's first."""
+    known = engine in overheads()["engines"]
+    return engine_release(engine, version) if known else release("vllm@0.2")
 
 
 def numbers(version: str) -> tuple[int, ...]:

@@ -10,8 +10,7 @@ def extra_weight_bytes(deployment: Deployment) -> int:
     """Bytes on one rank of the draft model and the adapter slots."""
     extra = 0
     if deployment.draft is not None:
-        ranks = deployment.tensor_parallel if not deployment.draft.heads % deployment.tensor_parallel else 1
-        [stage] = loaded_weights(deployment.draft, dtype=deployment.dtype, ranks=ranks)
+        [stage] = loaded_weights(deployment.draft, dtype=deployment.dtype, ranks=deployment.draft_ranks)
         extra += stage.weight_bytes
     if deployment.lora_slots:
         elements = _adapter_elements(deployment.model, deployment.lora_rank, deployment.tensor_parallel)

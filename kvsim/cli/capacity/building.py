@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,9 @@ from kvsim.errors import InputError
 if TYPE_CHECKING:
     from kvsim.capacity.deployment import Deployment, Given
     from kvsim.capacity.span import Span
+    from kvsim.catalog.engines import Profile
     from kvsim.catalog.gpus import Gpu
+    from kvsim.scenario.schema import Settings
 
 GIB = 2**30
 
@@ -135,6 +138,10 @@ def _model_name(text: str) -> tuple[str, str | None]:
         path = os.path.join(path, "config.json")
     if text.lower().endswith(".json") or os.path.isfile(path):
         return text, _configured(path)
+    if text.startswith("/") and not os.path.exists(path):
+        # A folder of another machine, as logs and commands for containers name it.
+        cached = re.search(r"models--[^/]+--([^/]+)", text)
+        text = cached[1] if cached else os.path.basename(text.rstrip("/"))
     return of_checkpoint(text)
 
 
@@ -199,22 +206,35 @@ def _from_scenario(args: argparse.Namespace) -> dict[str, int]:
 
     from kvsim import scenario
     from kvsim.capacity.checking.scores import quantile
+    from kvsim.capacity.overheads.releases import release_of_profile
+    from kvsim.catalog.engines import profile
     from kvsim.scenario.build import build
 
     loaded = scenario.load_all(args.scenario)[0]
     settings = loaded.settings
+    rules = profile(settings.engine.profile)
     for name, value in {
         "model": loaded.model,
         "gpu": settings.gpu,
-        "engine": settings.engine.profile,
+        "engine": release_of_profile(rules.engine, rules.version).name,
         "tensor_parallel_size": settings.tensor_parallel,
         "max_model_len": settings.engine.max_model_len,
         "max_num_seqs": settings.engine.max_num_seqs,
         "max_num_batched_tokens": settings.engine.max_num_batched_tokens,
         "utilization": settings.capacity.gpu_memory_utilization,
+        "block_size": getattr(settings.allocator, "block_size", None),
+        "quantization": WEIGHTS.get(settings.model.weights_dtype),
+        "activation_gib": _gib_text(settings.capacity.activation),
+        "non_torch_gib": _gib_text(settings.capacity.non_torch),
+        "cuda_graph_gib": _gib_text(settings.capacity.cuda_graphs),
+        **_pool(settings, rules),
     }.items():
         if getattr(args, name) is None:
             setattr(args, name, value)
+    if args.dtype == "auto" and args.quantization is None:
+        args.dtype = settings.model.weights_dtype
+    if args.kv_cache_dtype == "auto":
+        args.kv_cache_dtype = settings.model.kv_dtype
     if settings.pool is None:
         # Lengths are asked for here, whatever the card has room for.
         loaded = scenario.load_all(args.scenario, ["pool.tokens=1000000"])[0]
@@ -223,6 +243,24 @@ def _from_scenario(args: argparse.Namespace) -> dict[str, int]:
     p95 = quantile(tokens, 0.95)
     return {"mean": round(sum(tokens) / len(tokens)), "p95": round(p95 or 0)}
 
+
+def _pool(settings: "Settings", rules: "Profile") -> dict[str, Any]:
+    """A pool that is given beats what the card would leave, here as in a run."""
+    pool = settings.pool
+    if pool is None:
+        return {}
+    if pool.memory is not None:
+        return {"kv_memory_gib": _gib_text(pool.memory)}
+    block = getattr(settings.allocator, "block_size", None) or rules.block_size
+    return {"num_gpu_blocks": pool.blocks if pool.blocks is not None else (pool.tokens or 0) // block}
+
+
+def _gib_text(size_bytes: int | None) -> str | None:
+    return None if size_bytes is None else f"{size_bytes / GIB:.10f}"
+
+
+WEIGHTS = {"fp8": "fp8", "int8": "int8", "int4": "w4a16"}
+"""Weights of a scenario to the scheme that stores them so."""
 
 SAMPLED = 1000
 """Requests of a scenario whose lengths are looked at."""

@@ -147,11 +147,15 @@ def print_comparison(args: argparse.Namespace, log: "StartupLog", rows: list[dic
     cells = [
         [
             one["name"],
-            f"{one['logged']:,g}",
-            f"{one['planned']:,g}",
-            f"{one['difference']:+,g}",
+            _number(one["logged"]),
+            _number(one["planned"]),
+            _number(one["difference"], "+"),
             str(one["line_number"]),
         ]
         for one in rows
     ]
     print_rows(args, columns, cells)
+
+
+def _number(value: float, sign: str = "") -> str:
+    return f"{value:{sign},.0f}" if float(value).is_integer() and abs(value) >= 100 else f"{value:{sign},.2f}"

@@ -75,7 +75,9 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--disable-hybrid-kv-cache-manager", action="store_true", help="every layer holds every token")
     group.add_argument("--max-total-tokens", metavar="N", type=_count, help="cap of the pool in tokens (SGLang)")
     group.add_argument("--enforce-eager", action="store_true", help="no CUDA graphs")
-    group.add_argument("--cpu-offload-gb", metavar="GIB", type=_number, default=0.0, help="weights kept on the host")
+    group.add_argument(
+        "--cpu-offload-gb", "--cpu-offload", metavar="GIB", type=_number, default=0.0, help="weights kept on the host"
+    )
     group.add_argument("--swap-space", metavar="GIB", type=_number, default=0.0, help="host memory for swapped blocks")
     group.add_argument("--used-gib", metavar="GIB", type=_number, default=0.0, help="memory that other processes use")
 

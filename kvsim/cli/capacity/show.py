@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kvsim.cli.show import Justify, console, print_facts, print_rows, print_text
+from kvsim.units import format_size
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -80,6 +81,7 @@ def _facts(found: Mapping[str, Any]) -> dict[str, object]:
     pressing = found["pressure"]
     at_once = found["requests_at_once"].items()
     groups = len(found["groups"])
+    allocated, needed = format_size(found["as_allocated_bytes"]), format_size(found["minimum_bytes"])
     return {
         "KV tokens": f"{found['kv_tokens']:,} ({low:,} to {high:,})",
         "blocks": f"{found['kv_blocks']:,} of {found['block_size']} tokens"
@@ -87,7 +89,7 @@ def _facts(found: Mapping[str, Any]) -> dict[str, object]:
         "block size forced": found["forced_block"],
         "blocks in host memory": f"{found['cpu_blocks']:,}" if found["cpu_blocks"] else None,
         "KV per token": None if per_token is None else f"{per_token:,} B on a rank",
-        "longest request": f"{found['as_allocated_bytes']:,} B as allocated, {found['minimum_bytes']:,} B at least",
+        "longest request": f"{allocated} as allocated, {needed} at least",
         "requests at once": ", ".join(f"{count:,.1f} of {name} length" for name, count in at_once) or None,
         "pressure": f"{pressing['kind']}; {pressing['cure']}",
         "  lost to tails": f"{100 * pressing['lost_share']:.1f} %, hits come in steps of "

@@ -9,7 +9,9 @@ from kvsim.reporting.style import INK, PALE_INK, house_style, new_figure, save_f
 
 HEADINGS = {
     "given": "Given what each log prints of its overheads, its KV memory or its blocks",
-    "default": "From model, GPU and flags alone, without the logs of the row's own model",
+    "default": "From model, GPU and flags alone. Each row is planned without the non-torch memory that its own model "
+    "logged; the rule and the constants of the activation peak were written with these rows in view. One vote for each "
+    "engine release, model, GPU and TP; errors of tokens are those of KV memory",
 }
 OVERHEAD = "#0072B2"
 
@@ -47,7 +49,7 @@ def _summary(value: Any) -> str:
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     head = ["row", "engine", "model", "GPU x TP", "KV tokens logged", "planned", "interval", "error %"]
-    head += ["overhead GiB logged", "planned", "verdict", "why"]
+    head += ["overhead GiB logged", "planned", "verdict", "why", "source"]
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     return lines + ["| " + " | ".join(_cells(row)) + " |" for row in rows]
 
@@ -73,6 +75,7 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
         _gib(planned.get("overhead_gib")),
         verdict,
         reason.replace("|", "/"),
+        f"[log]({row['source']})" if row["source"].startswith("https://") else row["source"],
     ]
 
 

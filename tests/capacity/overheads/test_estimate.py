@@ -73,5 +73,11 @@ def test_graphs_grow_with_the_layers(stages, logged):
     assert cuda_graphs(deployment(pipeline_parallel=stages)).gib == pytest.approx(logged, abs=0.01)
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize(("ranks", "logged"), [(2, 0.76), (4, 0.67)])
+def test_and_shrink_with_the_ranks(ranks, logged):
+    assert cuda_graphs(deployment(tensor_parallel=ranks)).gib == pytest.approx(logged, abs=0.03)
+
+
 def test_an_eager_engine_captures_none():
     assert cuda_graphs(deployment(enforce_eager=True)) == Span.exactly(0)

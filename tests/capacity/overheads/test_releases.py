@@ -48,6 +48,14 @@ def test_versions_compare_by_number_and_a_last_zero_says_nothing():
     assert numbers("0.9") < numbers("0.10") == numbers("0.10.0")
 
 
+def test_the_largest_cards_take_larger_steps_in_late_releases():
+    one = gpu("B200")
+    steps = [
+        release(name).limit("max_num_batched_tokens", one, one.memory_bytes) for name in ("vllm@0.32", "vllm@0.33")
+    ]
+    assert steps == [8192, 16384]
+
+
 @pytest.mark.parametrize(
     ("card", "sequences", "tokens"), [("H100", 1024, 8192), ("A100-80GB", 256, 2048), ("RTX 4090", 256, 2048)]
 )
