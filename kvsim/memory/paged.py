@@ -240,7 +240,6 @@ class PagedAllocator(BlockAllocator):
         if parent.decoding:
             self._join(child)
         else:
-            child.tokens = parent.tokens
             self._tables[child.id] = self._tables[parent.id]
             self._prefill_written += written
         self.references += -(-written // self.block_size)
