@@ -83,8 +83,8 @@ class Allocator(ABC):
     def settle(self, chunks: Iterable[Chunk], *, stalled: bool = False) -> bool:
         """The step is over: every decoding sequence has written one token, each chunk its tokens. Mutates.
 
-        In a `stalled` step the decoding sequences stood still and had asked for nothing. True if slots came free by it (the source of a copy),
-        so that what did not fit may fit now.
+        In a `stalled` step the decoding sequences stood still and had asked for nothing. True if slots came free by it
+        (the source of a copy), so that what did not fit may fit now.
         """
 
     @abstractmethod
@@ -112,8 +112,9 @@ class Allocator(ABC):
         Returns the tokens that they share for as long as both live: those in full blocks.
 
         The parent decodes, or is about to: all its known tokens but the last are written. Neither has asked for slots
-        in the present step. The child is new, or has released all that it had; it decodes if the parent does. Where a slot is written that both hold, the block is copied first, by the acquire that asks
-        for it. Only where `shares` says so.
+        in the present step. The child is new, or has released all that it had; it decodes if the parent does. Where a
+        slot is written that both hold, the block is copied first, by the acquire that asks for it. Only where `shares`
+        says so.
         """
         raise NotImplementedError(f"{self.name} cannot share slots between sequences")
 
