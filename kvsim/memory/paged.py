@@ -242,7 +242,7 @@ class PagedAllocator(BlockAllocator):
         else:
             self._tables[child.id] = self._tables[parent.id]
             self._prefill_written += written
-        self.references += -(-written // self.block_size)
+        self.take(0, -(-written // self.block_size))
         self.sharing.fork(parent.id, child.id, written)
         return written // self.block_size * self.block_size
 

@@ -85,6 +85,7 @@ class NaiveBlocks(Naive):
         self.tables[child] = self.tables[parent].copy()
         for block in self.tables[child]:
             self.references[block] += 1
+        self.table(sum(map(len, self.tables.values())))
         return self.written[child] // self.size * self.size
 
     def release(self, name):
