@@ -251,10 +251,9 @@ class PagedAllocator(BlockAllocator):
         if parent.decoding:
             self._join(child)
         else:
-            child.tokens = parent.tokens
             self._tables[child.id] = self._tables[parent.id]
             self._prefill_written += written
-        self.references += -(-written // self.block_size)
+        self.take(0, -(-written // self.block_size))
         self.sharing.fork(parent.id, child.id, written)
         return written // self.block_size * self.block_size
 
