@@ -29,6 +29,8 @@ class Request:
     tenant: str = ""
     more_outputs: tuple[int, ...] = ()
     """True output lengths of the further samples of the same prompt, where the call asks for more than one."""
+    replacements: tuple[tuple[int, int, int], ...] = ()
+    """Beam search: (output tokens emitted, sample that is dropped, sample that goes on in its place as well)."""
 
 
 @dataclass(slots=True, eq=False)

@@ -163,6 +163,12 @@ class Recording:
         """The horizon cuts a step."""
         self.memory.stop(start_ps, now_ps, clock, use, beside, batch, stalled=stalled)
 
+    def replaced(self, dropped: Sequence, kept: Sequence, common: int) -> None:
+        """Beam search goes on with `kept` in the place of `dropped` as well; they share `common` tokens for good."""
+        self.memory.never_written.gives_back(dropped)
+        self.duplicates.left(dropped)
+        self.duplicates.forked(kept, dropped, common)
+
     def forked(self, parent: Sequence, child: Sequence, common: int) -> None:
         """`child` has forked off `parent` at the end of its prompt, of which they share `common` tokens for good."""
         self.memory.never_written.gives_back(parent)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from simpy import Event
 
+from kvsim.engine.beams import Beams
 from kvsim.engine.check import Auditor
 from kvsim.engine.clock import ARRIVAL, STEP_END, At, Clock
 from kvsim.engine.finishes import Finishes
@@ -67,6 +68,7 @@ class Replica:
         self._next: Event | None = None
         """The event at which the flight ends, or an idle replica wakes; any other has been overtaken."""
         self._finishes = Finishes()
+        self._beams = Beams()
         self._unforked: dict[int, Journey] = {}
         """Samples whose prompt is still being computed, by the sequence that they will be."""
         self._leaving: list[Journey] = []
@@ -151,6 +153,7 @@ class Replica:
             sampled = self._flight.finish(self.live)
             self._flight = None
             self._finish_due(self._sampled(sampled) if sampled else [])
+            self._replace_due()
             if self._leaving:
                 for journey in self._leaving:
                     if journey.sequence.id in self.live:
@@ -198,7 +201,9 @@ class Replica:
         decodes, finish = self.allocator.decodes, self._finishes.next()
         if finish is None:
             return None
-        limit = self.scheduler.stable_steps(finish - decodes.clock)
+        replacement = self._beams.next()
+        until = finish if replacement is None else min(finish, replacement)
+        limit = self.scheduler.stable_steps(until - decodes.clock)
         if not limit:
             return None
         rows, context = self.scheduler.rows()
@@ -206,8 +211,8 @@ class Replica:
             base, slope = self.timing.decode(rows)
             ramp = Ramp(base + slope * context, slope * rows)
         else:
-            base, slope, pair, until = self.timing.anew(rows, context)
-            limit = limit if until is None else min(limit, -((context - until) // rows))
+            base, slope, pair, below = self.timing.anew(rows, context)
+            limit = limit if below is None else min(limit, -((context - below) // rows))
             # With the growth of each context by a token, the pairs grow by the contexts so far, one more for each.
             ramp = Ramp(
                 base + slope * context + pair * decodes.pairs, slope * rows + pair * (context + rows), pair * rows
@@ -298,7 +303,25 @@ class Replica:
             self.recording.sampled(now, journey)
             if not self._expect(journey):
                 due.append(sequence)
+            elif journey.request.replacements and journey is journey.samples[0]:
+                self._beams.expect(self.allocator.decodes.clock, journey)
         return due
+
+    def _replace_due(self) -> None:
+        """Beam search drops candidates, and others go on in their place as well."""
+        decodes = self.allocator.decodes
+        for dropped, kept in self._beams.due(decodes.clock):
+            old, new = dropped.sequence, kept.sequence
+            side_by_side = old.decoding and new.decoding and old.origin == new.origin
+            if side_by_side and self.live.get(old.id) is dropped and self.live.get(new.id) is kept:
+                common = self.scheduler.replace(old, new)
+                self.recording.replaced(old, new, common)
+                end = dropped.written_in_all
+                owned = self.allocator.owned(old)
+                if owned >= end:
+                    for sample in (old, new):
+                        self.recording.memory.never_written.gives_back(sample)
+                        self.recording.memory.never_written.will_own(sample, decodes.clock, owned - end)
 
     def _expect(self, journey: Journey) -> bool:
         """Foresee the end of a request that has begun to decode; False if it has nothing to emit any more."""

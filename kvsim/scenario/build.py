@@ -43,6 +43,7 @@ from kvsim.scheduling.static import StaticScheduler
 from kvsim.timing.roofline import RooflineParameters, RooflineTiming, roofline_parameters
 from kvsim.units import size_text
 from kvsim.workload.arrivals import ARRIVALS
+from kvsim.workload.beam import Beam
 from kvsim.workload.client import Patience
 from kvsim.workload.lengths import LENGTHS, LengthDistribution
 from kvsim.workload.stream import GeneratedTraffic, Traffic, Workload
@@ -335,6 +336,7 @@ def _workload(settings: Settings, traffic: Traffic, seed: int) -> Workload:
         traffic,
         seed=seed,
         samples=workload.samples,
+        beam=None if workload.beam is None else Beam(turnover=workload.beam.turnover),
         max_tokens={"times_output": max_tokens.times_output} if isinstance(max_tokens, TimesOutput) else max_tokens,
         cancel=None if cancel is None else Patience(after_s=cancel.after / 1e12, share=cancel.share),
         priority=workload.priority,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kvsim.scenario.loading import Plain
-from kvsim.scenario.messages import Mistake
+from kvsim.scenario.messages import MISSING, Mistake
 
 if TYPE_CHECKING:
     from kvsim.catalog.engines import Profile
@@ -35,6 +35,14 @@ def engine_policies(engine: Plain, rules: "Profile", data: Plain) -> Iterator[Mi
         yield Mistake("allocator.name", "no-cache", problem, "leave engine.scheduler and engine.kernel out")
     samples = _whole(data.get("workload"), "samples", 1)
     seats = engine.get("max_num_seqs", rules.max_num_seqs)
+    workload = data.get("workload")
+    if isinstance(workload, dict) and workload.get("beam") is not None:
+        shares = allocator is None or not isinstance(allocator, dict) or allocator.get("name", "paged") == "paged"
+        if not shares or scheduler == "static":
+            problem = "is given, but its candidates fork, which only allocator paged can, and no static batch"
+            yield Mistake("workload.beam", MISSING, problem, "use allocator: paged, or leave it out")
+        if samples < 2:
+            yield Mistake("workload.samples", samples, "is no beam", "ask for at least 2 candidates")
     if isinstance(seats, int) and samples > seats:
         problem = f"is more than the {seats} sequences that run at once (engine.max_num_seqs)"
         yield Mistake("workload.samples", samples, problem, f"ask for at most {seats}")

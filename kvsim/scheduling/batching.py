@@ -136,6 +136,15 @@ class BatchScheduler(Growing, ABC):
                 sequence.samples = ()
         return sampled
 
+    def replace(self, dropped: Sequence, kept: Sequence) -> int:
+        self.allocator.release(dropped)
+        if self._compact:
+            self._compact.leave(dropped)
+        common = self.allocator.fork(kept, dropped)
+        self._joined(dropped)
+        self._blocked = False
+        return common
+
     def _joined(self, sequence: Sequence) -> None:
         """It decodes from now on."""
         if self._compact:

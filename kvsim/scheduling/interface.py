@@ -51,6 +51,10 @@ class Scheduler(Protocol):
         """Those of the finished whose results go out now, once each; the engine lets them leave."""
         ...
 
+    def replace(self, dropped: Sequence, kept: Sequence) -> int:
+        """`dropped` goes on from where `kept` is; both decode, and the allocator shares. The tokens in common."""
+        ...
+
     def leave(self, sequence: Sequence) -> None:
         """A request has ended (finished, cancelled): out of the running set or the queue, its memory given back."""
 

@@ -14,6 +14,7 @@ from kvsim.errors import PastClockError
 from kvsim.request import PS_PER_S, Request
 from kvsim.workload.arguments import check_whole
 from kvsim.workload.arrivals import CHUNK, LAST_PS, ArrivalProcess
+from kvsim.workload.beam import Beam
 from kvsim.workload.client import MODEL_LIMIT, MaxTokens, Patience, max_tokens_rule
 from kvsim.workload.lengths import LengthDistribution
 from kvsim.workload.readers.interface import Row
@@ -92,6 +93,7 @@ class Workload:
 
     `max_tokens` is a whole number, "model_limit" (the engine allows what its model does) or {"times_output":
     factor}. `samples` outputs are asked of every request, each of a length of its own where lengths are drawn.
+    With `beam` they are the candidates of a beam search, all as long as the first.
     `cancel` says which clients give up and when; `priority` and `tenant` are put on every request.
     `seed` is the root of all draws. ValueError on a wrong argument, InputError on a wrong trace.
     """
@@ -103,6 +105,7 @@ class Workload:
         seed: int = 0,
         max_tokens: int | str | Mapping[str, float] | MaxTokens = MODEL_LIMIT,
         samples: int = 1,
+        beam: Beam | None = None,
         cancel: Patience | None = None,
         priority: int = 0,
         tenant: str = "",
@@ -113,7 +116,10 @@ class Workload:
             raise ValueError(f"priority: must fit 64 bits; got {priority!r}")
         check_whole("samples", samples, 1)
         self._traffic = traffic
+        if beam is not None and samples < 2:
+            raise ValueError(f"samples: beam search needs at least 2 candidates; got {samples}")
         self._samples = samples
+        self._beam = beam
         self._streams = Streams(seed)
         self._max_tokens = max_tokens_rule(max_tokens)
         self._cancel = cancel
@@ -131,7 +137,7 @@ class Workload:
             patiences_ps = self._cancel.patiences_ps(self._streams.generator("cancel"))
         rows = enumerate(self._traffic.rows(self._streams))
         further = self._samples - 1
-        lengths = self._traffic.more_outputs(self._streams) if further else None
+        lengths = self._traffic.more_outputs(self._streams) if further and not self._beam else None
         for (number, (arrival_ps, prompt, output)), patience_ps in zip(rows, patiences_ps, strict=False):
             if arrival_ps > LAST_PS:
                 raise PastClockError(
@@ -141,7 +147,11 @@ class Workload:
                 )
             more = (output,) * further if lengths is None else tuple(islice(lengths, further))
             allowed = max_tokens(max((output, *more)) if more else output)
-            yield Request(number, arrival_ps, prompt, output, allowed, patience_ps, priority, tenant, more)
+            request = Request(number, arrival_ps, prompt, output, allowed, patience_ps, priority, tenant, more)
+            if self._beam is not None:
+                draws = self._streams.generator("beam", number)
+                request.replacements = self._beam.replacements(draws, self._samples, output)
+            yield request
 
     def describe(self) -> dict[str, object]:
         """The report for the run folder, plain values ready for JSON. Reads a trace once if need be."""
@@ -150,6 +160,7 @@ class Workload:
             **self._max_tokens.describe(),
             "cancel": None if self._cancel is None else asdict(self._cancel),
             "samples": self._samples,
+            "beam": None if self._beam is None else asdict(self._beam),
             "priority": self._priority,
             "tenant": self._tenant,
         }

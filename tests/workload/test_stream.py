@@ -157,6 +157,7 @@ def test_the_report_is_plain_and_says_what_made_the_requests():
         "max_tokens_provenance": "oracle",
         "cancel": {"after_s": 2, "share": 0.3},
         "samples": 1,
+        "beam": None,
         "priority": 0,
         "tenant": "",
     }

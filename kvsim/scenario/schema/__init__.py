@@ -15,6 +15,7 @@ from kvsim.scenario.schema.serving import (
 from kvsim.scenario.schema.settings import Settings, schema
 from kvsim.scenario.schema.traffic import (
     ArrivalSettings,
+    BeamSettings,
     CancelSettings,
     LengthSettings,
     SloSettings,
@@ -26,6 +27,7 @@ from kvsim.scenario.schema.traffic import (
 __all__ = [
     "AllocatorSettings",
     "ArrivalSettings",
+    "BeamSettings",
     "CancelSettings",
     "CapacitySettings",
     "ContiguousSettings",

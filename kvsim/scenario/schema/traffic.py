@@ -112,6 +112,13 @@ class CancelSettings(Part):
     """The share of the requests whose client does so."""
 
 
+class BeamSettings(Part):
+    """Candidates of a beam search as the memory sees them: dropped while others fork."""
+
+    turnover: Share
+    """The probability that a candidate other than the best is dropped after a token, and another forks in its place."""
+
+
 def _kind_of_limit(value: object) -> str:
     if isinstance(value, dict | TimesOutput):
         return "multiple"
@@ -151,6 +158,8 @@ class WorkloadSettings(Part):
     """True output lengths of generated traffic; no policy sees them."""
     samples: Annotated[int, Field(ge=1, le=1024)] = 1
     """Outputs asked of each request for the same prompt, each of a length of its own where lengths are drawn."""
+    beam: BeamSettings | None = None
+    """Beam search: the samples are its candidates, all of one length; absent: they are independent."""
     max_tokens: MaxTokens = "model_limit"
     """What the client allows: a number, the model's limit minus the prompt, or a multiple of the true
     output."""
