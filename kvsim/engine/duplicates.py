@@ -32,7 +32,7 @@ class Duplicates:
     def __init__(self) -> None:
         self.slots = 0
         self._requests: dict[int, _Samples] = {}
-        self._copies_due: dict[int, Sequence] = {}
+        self.copies_due: dict[int, Sequence] = {}
         """Samples that get slots of their own with the next token that they write."""
 
     def written(self, chunk: Chunk) -> None:
@@ -57,12 +57,12 @@ class Duplicates:
         samples.own[parent.id] = parent.prompt_tokens - common
         samples.own[child.id] = 0
         if parent.prompt_tokens > common:
-            self._copies_due[child.id] = child
+            self.copies_due[child.id] = child
 
     def stepped(self) -> None:
         """Everyone who decodes has written a token."""
-        while self._copies_due:
-            _, sequence = self._copies_due.popitem()
+        while self.copies_due:
+            _, sequence = self.copies_due.popitem()
             assert sequence.request is not None
             self.holds(sequence, sequence.prompt_tokens - self._requests[sequence.request].common)
 
@@ -74,7 +74,7 @@ class Duplicates:
         self.slots -= samples.duplicates()
         del samples.own[sequence.id]
         samples.holders.discard(sequence.id)
-        self._copies_due.pop(sequence.id, None)
+        self.copies_due.pop(sequence.id, None)
         self.slots += samples.duplicates()
         if not samples.own:
             del self._requests[sequence.request]

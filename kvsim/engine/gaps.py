@@ -63,6 +63,10 @@ class TokenGaps:
         """A step is over in which so many sequences decoded."""
         since = start_ps if self._stalled_since_ps is None else self._stalled_since_ps
         self._stalled_since_ps = None
+        if not self._late:
+            if self.counts:
+                self.histogram.add(now_ps - since, decodes - len(self._early))
+            return
         if self.counts:
             punctual = decodes - len(self._early) - sum(number not in self._early for number in self._late)
             self.histogram.add(now_ps - since, punctual)

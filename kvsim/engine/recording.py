@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from kvsim.engine.duplicates import Duplicates
 from kvsim.engine.gaps import TokenGaps
 from kvsim.memory.interface import Allocator
-from kvsim.metrics.memory import Batch, Beside, Levels, MemoryRecorder, Ramp
+from kvsim.metrics.memory import NOTHING, Batch, Beside, Levels, MemoryRecorder, Ramp
 from kvsim.metrics.requests import Journey, RequestLog
 from kvsim.metrics.window import Occupancy
 from kvsim.request import Sequence
@@ -95,13 +95,15 @@ class Recording:
 
     def planned(self, plan: StepPlan) -> None:
         """What a plan moves and computes in vain."""
-        self.copied_slots += plan.copied_slots
-        self.gathered_slots += plan.gathered_slots
-        self.swapped_slots += plan.swapped_slots
+        if plan.copied_slots or plan.gathered_slots or plan.swapped_slots:
+            self.copied_slots += plan.copied_slots
+            self.gathered_slots += plan.gathered_slots
+            self.swapped_slots += plan.swapped_slots
 
     def beside(self, external: int, allocator: Allocator, host: int) -> Beside:
         """What is to be known of the pool beside the allocator's own count."""
-        return Beside(external, allocator.shared_slots, self.duplicates.slots, host)
+        shared, duplicate = allocator.shared_slots, self.duplicates.slots
+        return Beside(external, shared, duplicate, host) if external or shared or duplicate or host else NOTHING
 
     def stepped(
         self,
@@ -123,7 +125,8 @@ class Recording:
             self.gaps.stalled(start_ps)
         else:
             self.gaps.stepped(start_ps, now_ps, plan.decodes)
-            self.duplicates.stepped()
+            if self.duplicates.copies_due:
+                self.duplicates.stepped()
         for chunk in plan.chunks:
             journey = live[chunk.sequence.id]
             self.requests.written(journey, chunk.written, chunk.tokens)

@@ -90,12 +90,13 @@ class Replica:
             self._ended()
             return
         recording.arrived(now, journey)
-        first, *others = journey.samples
-        if self.scheduler.forks:
-            first.sequence.samples = tuple(other.sequence for other in others)
+        alone = journey.samples
+        if len(alone) > 1 and self.scheduler.forks:
+            _, *others = alone
+            journey.sequence.samples = tuple(other.sequence for other in others)
             self._unforked.update((other.sequence.id, other) for other in others)
-            others = []
-        for sample in (first, *others):
+            alone = [journey]
+        for sample in alone:
             self.live[sample.sequence.id] = sample
             self.scheduler.submit(sample.sequence)
         if request.patience_ps is not None:
@@ -149,13 +150,13 @@ class Replica:
         if self._flight is not None:
             sampled = self._flight.finish(self.live)
             self._flight = None
-            self._finish_due(self._sampled(sampled))
-            self._hand_over()
-            for journey in self._leaving:
-                if journey.sequence.id in self.live:
-                    self._end(journey, "cancelled")
-            self._leaving.clear()
-            self._hand_over()
+            self._finish_due(self._sampled(sampled) if sampled else [])
+            if self._leaving:
+                for journey in self._leaving:
+                    if journey.sequence.id in self.live:
+                        self._end(journey, "cancelled")
+                self._leaving.clear()
+                self._hand_over()
         self._audit()
         self._begin()
 
@@ -253,7 +254,8 @@ class Replica:
                 return None
             plan = scheduler.plan()
             self._take_note(now, plan)
-            self._hand_over()
+            if plan.aborted or plan.preempted:
+                self._hand_over()
             if not plan.empty:
                 return plan
         if not (scheduler.running_count or scheduler.waiting_count):
@@ -326,8 +328,10 @@ class Replica:
         due += self._finishes.due(self.allocator.decodes.clock)
         if len(due) > 1:
             due.sort(key=lambda sequence: sequence.admission)
-        for sequence in due:
-            self.scheduler.finish(sequence)
+        if due:
+            for sequence in due:
+                self.scheduler.finish(sequence)
+            self._hand_over()
 
     def _hand_over(self) -> None:
         """Those whose results go out now leave."""

@@ -74,6 +74,7 @@ class Allocator(ABC):
     def acquire(self, asks: Seq[Ask], *, decodes: bool = False) -> Grant | Short:
         """Get slots for all `asks`, in admission order, and with `decodes` one more for every decoding sequence.
 
+        A decoding sequence asks once a step, with all the others or by itself.
         Mutates only when everything could be had; otherwise says why not. Cost: O(asks), and for allocators that
         keep addresses O(sequences that outgrow their region).
         """
@@ -82,8 +83,8 @@ class Allocator(ABC):
     def settle(self, chunks: Iterable[Chunk], *, stalled: bool = False) -> bool:
         """The step is over: every decoding sequence has written one token, each chunk its tokens. Mutates.
 
-        In a `stalled` step the decoding sequences stood still. True if slots came free by it (the source of a copy),
-        so that what did not fit may fit now.
+        In a `stalled` step the decoding sequences stood still and had asked for nothing. True if slots came free by it
+        (the source of a copy), so that what did not fit may fit now.
         """
 
     @abstractmethod
@@ -94,21 +95,26 @@ class Allocator(ABC):
     def land(self, sequence: Sequence) -> None:
         """The `sequence.written` tokens that it brings along (from host memory) are in its slots. Mutates.
 
-        It has just been admitted with slots for them; nothing of it was written here before.
+        It has just been admitted with slots for them and one more; nothing of it was written here before. If that one
+        is all that it lacks, `begin_decode` follows, and it decodes in this very step, which is not a stalled one.
         """
 
     @abstractmethod
     def retire(self, sequence: Sequence) -> None:
-        """A decoding sequence has ended and keeps its slots for now: what it wrote is dead until released. Mutates."""
+        """A decoding sequence has ended and keeps its slots for now: what it wrote is dead until released. Mutates.
+
+        It shares none of them.
+        """
 
     def fork(self, parent: Sequence, child: Sequence) -> int:
         """`child` goes on from where `parent` is, with the same slots: it owns them too. Mutates.
 
         Returns the tokens that they share for as long as both live: those in full blocks.
 
-        Neither has asked for slots in the present step. The child is new, or has released all that it had; it decodes
-        if the parent does. Where a slot is written that both hold, the block is copied first, by the acquire that asks
-        for it. Only where `shares` says so.
+        The parent decodes, or is about to: all its known tokens but the last are written. Neither has asked for slots
+        in the present step. The child is new, or has released all that it had; it decodes if the parent does. Where a
+        slot is written that both hold, the block is copied first, by the acquire that asks for it. Only where `shares`
+        says so.
         """
         raise NotImplementedError(f"{self.name} cannot share slots between sequences")
 

@@ -66,9 +66,14 @@ class BlockAllocator(Allocator):
         return self.sharing.blocks * self.block_size
 
     @property
+    def written_slots(self) -> int:
+        """Slots that hold the KV of a live sequence, shared ones counted once."""
+        return self.decodes.written + self._prefill_written - self.sharing.slots
+
+    @property
     def retired_unwritten(self) -> int:
         """Slots of sequences that have ended and not yet left, which nobody has written."""
-        return sum(self._retired.values()) * self.block_size - self.dead
+        return sum(self._retired.values()) * self.block_size - self.dead if self._retired else 0
 
     def _table(self, sequence: Sequence) -> int:
         if not sequence.decoding:
@@ -101,7 +106,8 @@ class BlockAllocator(Allocator):
         copies = copied = 0
         if decodes:
             self._together = True
-            copies, copied = sharing.copy_all()
+            if sharing.copies_due:
+                copies, copied = sharing.copy_all()
         for ask, blocks in zip(asks, more, strict=True):
             number = ask.sequence.id
             if ask.sequence.decoding:
@@ -112,9 +118,12 @@ class BlockAllocator(Allocator):
                     self._ahead.add(number)
             elif blocks:
                 self._tables[number] = self._tables.get(number, 0) + blocks
-        self.take(need, need - copies)
+        if need:
+            self.take(need, need - copies)
+        if not copies:
+            return _GRANT
         self.upkeep.copies += copies
-        return Grant(copied) if copied else _GRANT
+        return Grant(copied)
 
     def take(self, blocks: int, entries: int) -> None:
         """So many blocks leave the free ones, for so many new entries of block tables. Mutates."""
@@ -122,7 +131,8 @@ class BlockAllocator(Allocator):
         self.free_blocks -= blocks
         self.references += entries
         upkeep.allocations += blocks
-        upkeep.table_bytes = max(upkeep.table_bytes, self.references * TABLE_ENTRY_BYTES)
+        if self.references * TABLE_ENTRY_BYTES > upkeep.table_bytes:
+            upkeep.table_bytes = self.references * TABLE_ENTRY_BYTES
 
     def _short(self, blocks: int) -> Short:
         free = self.free_blocks * self.block_size
@@ -132,7 +142,8 @@ class BlockAllocator(Allocator):
         if not stalled:
             self.decodes.advance()
             self._together = False
-            self.sharing.landed()
+            if self.sharing.moving:
+                self.sharing.landed()
             if self._ahead:
                 self._ahead.clear()
         for chunk in chunks:
@@ -185,7 +196,7 @@ class BlockAllocator(Allocator):
         return PagedLeap(self, limit)
 
     def usage(self) -> PoolUse:
-        used = self.decodes.written + self._prefill_written - self.sharing.slots
+        used = self.written_slots
         free, dead, moving = self.free_blocks * self.block_size, self.dead, self.sharing.moving
         return PoolUse(used, self.pool_slots - free - used - dead - moving, dead, moving, 0, free, free)
 
@@ -240,10 +251,9 @@ class PagedAllocator(BlockAllocator):
         if parent.decoding:
             self._join(child)
         else:
-            child.tokens = parent.tokens
             self._tables[child.id] = self._tables[parent.id]
             self._prefill_written += written
-        self.references += -(-written // self.block_size)
+        self.take(0, -(-written // self.block_size))
         self.sharing.fork(parent.id, child.id, written)
         return written // self.block_size * self.block_size
 
@@ -271,10 +281,8 @@ class PagedLeap(Leap):
     def use_at(self, step: int) -> PoolUse:
         allocator = self._allocator
         free = (allocator.free_blocks - allocator.phases.blocks(self._clock, step + 1)) * allocator.block_size
-        use = allocator.usage()
-        used = use.used + allocator.decodes.count * step
-        unwritten = allocator.pool_slots - free - used - use.dead
-        return use._replace(used=used, unwritten=unwritten, free=free, largest_hole=free)
+        used, dead = allocator.written_slots + allocator.decodes.count * step, allocator.dead
+        return PoolUse(used, allocator.pool_slots - free - used - dead, dead, 0, 0, free, free)
 
     def unwritten_sum(self, steps: int, a: int, b: int) -> int:
         total = self._allocator.phases.unwritten_sum(self._clock, steps, a, b)

@@ -51,16 +51,17 @@ class DurationHistogram:
         if not times:
             return
         ramp = Ramp(first_ps, rise_ps, bend_ps)
-        counts, done = self.counts, 0
-        while done < steps:
-            bucket = bucket_of(ramp.step(done))
-            edge, upto = lower_edge(bucket + 1), steps
+        counts, done, step_ps = self.counts, 0, first_ps
+        while True:
+            bucket, upto = bucket_of(step_ps), steps
             if bend_ps:
-                upto = bisect_left(range(steps), edge, lo=done, key=ramp.step)
+                upto = bisect_left(range(steps), lower_edge(bucket + 1), lo=done, key=ramp.step)
             elif rise_ps:
-                upto = min(steps, -(-(edge - first_ps) // rise_ps))
+                upto = min(steps, -(-(lower_edge(bucket + 1) - first_ps) // rise_ps))
             counts[bucket] = counts.get(bucket, 0) + times * (upto - done)
-            done = upto
+            if upto == steps:
+                break
+            done, step_ps = upto, ramp.step(upto)
         self.count += times * steps
         self.sum_ps += times * ramp.until(steps)
         self.max_ps = max(self.max_ps, ramp.step(steps - 1))

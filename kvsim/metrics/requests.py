@@ -76,11 +76,9 @@ def entering(request: Request, max_model_len: int) -> Journey:
 
     The other samples, if there are any, stand beside it in `samples`. Their sequences have negative ids.
     """
-    first, *others = [
-        _sample(request, number, output, max_model_len)
-        for number, output in enumerate((request.output_tokens, *request.more_outputs))
-    ]
-    for other in others:
+    first = _sample(request, 0, request.output_tokens, max_model_len)
+    for number, output in enumerate(request.more_outputs, 1):
+        other = _sample(request, number, output, max_model_len)
         first.samples.append(other)
         other.samples = first.samples
         first.sequence.request = other.sequence.request = request.id
@@ -211,40 +209,55 @@ class RequestLog:
 
     def end(self, now_ps: int, journey: Journey, end: str, generated: int) -> bool:
         """A request, or one sample of it, has ended for good; True if the whole request has."""
-        journey.ended = end, generated
         samples = journey.samples
+        if len(samples) == 1:
+            self.ended.append(_record(now_ps, journey, end, generated))
+            return True
+        journey.ended = end, generated
         ended = [sample.ended for sample in samples if sample.ended is not None]
         if len(ended) < len(samples):
             return False
-        request = journey.request
         ends = {how for how, _ in ended}
         outputs = [tokens for _, tokens in ended]
         # Where the samples end in different ways the request has ended badly.
         end = next(how for how in _WORST_FIRST if how in ends)
         self.ended.append(
-            Ended(
-                request.id,
-                request.arrival_ps,
-                request.prompt_tokens,
-                sum(sample.allowed for sample in samples),
-                request.max_tokens,
-                request.priority,
-                request.tenant,
-                _first(sample.first_scheduled_ps for sample in samples),
-                _first(sample.first_token_ps for sample in samples),
-                now_ps,
-                end,
-                samples[0].limit if end == "finished" else None,
-                sum(outputs),
-                sum(sample.preemptions for sample in samples),
-                sum(sample.lost_tokens for sample in samples),
-                sum(sample.recomputed_tokens for sample in samples),
-                sum(sample.swapped_tokens for sample in samples),
-                len(samples),
-                max(outputs) if len(outputs) > 1 else 0,
+            _record(now_ps, samples[0], end, sum(outputs))._replace(
+                output_tokens=sum(sample.allowed for sample in samples),
+                first_scheduled_ps=_first(sample.first_scheduled_ps for sample in samples),
+                first_token_ps=_first(sample.first_token_ps for sample in samples),
+                preemptions=sum(sample.preemptions for sample in samples),
+                lost_tokens=sum(sample.lost_tokens for sample in samples),
+                recomputed_tokens=sum(sample.recomputed_tokens for sample in samples),
+                swapped_tokens=sum(sample.swapped_tokens for sample in samples),
+                samples=len(samples),
+                longest_tokens=max(outputs),
             )
         )
         return True
+
+
+def _record(now_ps: int, journey: Journey, end: str, generated: int) -> Ended:
+    request = journey.request
+    return Ended(
+        request.id,
+        request.arrival_ps,
+        request.prompt_tokens,
+        journey.allowed,
+        request.max_tokens,
+        request.priority,
+        request.tenant,
+        journey.first_scheduled_ps,
+        journey.first_token_ps,
+        now_ps,
+        end,
+        journey.limit if end == "finished" else None,
+        generated,
+        journey.preemptions,
+        journey.lost_tokens,
+        journey.recomputed_tokens,
+        journey.swapped_tokens,
+    )
 
 
 _WORST_FIRST = ("rejected", "aborted", "cancelled", "unfinished", "finished")

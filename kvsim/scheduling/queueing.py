@@ -99,7 +99,8 @@ class Queueing:
 
     @property
     def running_requests(self) -> int:
-        return len(self.running) - sum(self._partners.values()) + len(self._partners)
+        partners = self._partners
+        return len(self.running) - sum(partners.values()) + len(partners) if partners else len(self.running)
 
     @property
     def head(self) -> Sequence | None:

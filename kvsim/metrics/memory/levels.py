@@ -63,6 +63,9 @@ class Beside(NamedTuple):
     """Taken in host memory."""
 
 
+NOTHING = Beside(0)
+
+
 class Batch(NamedTuple):
     """Who is in a step."""
 

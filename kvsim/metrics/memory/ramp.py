@@ -38,9 +38,12 @@ class Ramp(NamedTuple):
         first, slope, bend = self
         pairs = steps * (steps - 1) // 2
         triples = pairs * (steps - 2) // 3
-        total = first * level * steps + (first * rise + slope * level + slope * rise) * pairs
-        total += (2 * slope * rise + bend * (level + 2 * rise)) * triples
-        return total + 3 * bend * rise * (triples * (steps - 3) // 4) if bend else total
+        total = (
+            first * level * steps + (first * rise + slope * level + slope * rise) * pairs + 2 * slope * rise * triples
+        )
+        if bend:
+            total += bend * (level + 2 * rise) * triples + 3 * bend * rise * (triples * (steps - 3) // 4)
+        return total
 
     def done_by(self, elapsed_ps: int, limit: int) -> int:
         """How many of at most `limit` steps are over when `elapsed_ps` have passed."""

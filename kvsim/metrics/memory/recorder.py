@@ -4,7 +4,7 @@ import struct
 from array import array
 
 from kvsim.errors import CheckError, RunError
-from kvsim.metrics.memory.levels import NOBODY, ROW, Batch, Beside, Levels
+from kvsim.metrics.memory.levels import NOBODY, NOTHING, ROW, Batch, Beside, Levels
 from kvsim.metrics.memory.owners import NeverWritten
 from kvsim.metrics.memory.ramp import Ramp
 from kvsim.metrics.window import Occupancy, Totals
@@ -173,7 +173,7 @@ class MemoryRecorder:
         if now_ps > self._end_ps:
             free = self.pool_slots
             levels, use = (0,) * _FREE + (free,), PoolUse(0, 0, 0, 0, 0, free, free)
-            self._span(self._end_ps, now_ps, levels, use, _NOTHING, NOBODY)
+            self._span(self._end_ps, now_ps, levels, use, NOTHING, NOBODY)
 
     def _span(
         self, start_ps: int, end_ps: int, levels: tuple[int, ...], use: PoolUse, beside: Beside, batch: Batch
@@ -204,7 +204,8 @@ class MemoryRecorder:
                     peaks[index] = level
         if self.has_holes:
             totals.in_holes(time_ps, use, beside.external, batch.waiting > 0)
-        totals.beside(time_ps, beside.shared, beside.duplicate, beside.host)
+        if beside is not NOTHING:
+            totals.beside(time_ps, beside.shared, beside.duplicate, beside.host)
         totals.tally(time_ps, batch.running, batch.requests, tokens)
 
     def _stretch(
@@ -258,7 +259,8 @@ class MemoryRecorder:
                 peaks[_RESERVED] = max(peaks[_RESERVED], top)
         if self.has_holes:
             totals.in_holes(time_ps, first, beside.external, batch.waiting > 0)
-        totals.beside(time_ps, beside.shared, beside.duplicate, beside.host)
+        if beside is not NOTHING:
+            totals.beside(time_ps, beside.shared, beside.duplicate, beside.host)
         totals.tally(time_ps, batch.running, batch.requests, batch.tokens * (high - low))
 
     def _close_row(
@@ -293,6 +295,3 @@ def _segments(low: int, high: int, before: int, due: list[tuple[int, int]]) -> t
             bounds.append(step)
         internal += slots
     return [*bounds, high], [*internals, internal]
-
-
-_NOTHING = Beside(0)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection
 from functools import partial
 
+from kvsim.testing.allocators.forks import a_block_in_common_is_copied_by_all_writers_but_the_last, a_fork_takes_no_room
 from kvsim.testing.allocators.grants import (
     a_fresh_pool_is_empty,
     a_grant_owns_the_tokens_asked,
@@ -27,6 +28,7 @@ from kvsim.testing.allocators.slots import (
     slots_are_conserved_after_every_verb,
     the_same_calls_give_the_same_state,
 )
+from kvsim.testing.allocators.upkeep import upkeep_counts_what_is_done
 from kvsim.testing.allocators.walk import MakeAllocator
 from kvsim.testing.promises import run_all, select
 
@@ -44,6 +46,9 @@ _CHECKS: tuple[Callable[..., None], ...] = (
     release_gives_every_slot_back,
     a_double_free_is_refused,
     audit_misses_nobody,
+    a_fork_takes_no_room,
+    a_block_in_common_is_copied_by_all_writers_but_the_last,
+    upkeep_counts_what_is_done,
     reading_changes_nothing,
     the_same_calls_give_the_same_state,
     a_leap_takes_the_steps_that_the_pool_serves,

@@ -13,7 +13,8 @@ def a_fresh_pool_is_empty(make: MakeAllocator, longest: int) -> None:
     slots = 4 * make(1 << 20).capacity(longest)
     pool = make(slots)
     promise(isinstance(pool.name, str) and bool(pool.name), "an allocator has a name")
-    promise(0 < pool.pool_slots <= slots, f"{pool.name}: {slots} slots became a pool of {pool.pool_slots}")
+    right = 0 < pool.pool_slots <= slots if pool.keeps else not pool.pool_slots
+    promise(right, f"{pool.name}: {slots} slots became a pool of {pool.pool_slots}, with keeps {pool.keeps}")
     use = pool.usage()
     empty = use.free == pool.pool_slots and use.largest_hole >= pool.most_slots and not (any(use[:5]) or use.rounding)
     promise(empty, f"{pool.name}: a fresh pool of {pool.pool_slots} slots is not empty: {use}")
@@ -26,12 +27,13 @@ def a_fresh_pool_is_empty(make: MakeAllocator, longest: int) -> None:
 
 
 def capacity_holds_the_tokens(make: MakeAllocator, longest: int) -> None:
-    """At least one slot a token, never less for more tokens; the last growth comes before the token it is for."""
+    """At least one slot a token, or none if nothing is kept; never less for more; growth comes before its token."""
     pool = make(1 << 20)
     before = 0
     for tokens in range(1, longest + 1):
         slots = pool.capacity(tokens)
-        promise(slots >= tokens, f"{pool.name}: capacity({tokens}) is {slots}: too small to hold the tokens")
+        enough = slots >= tokens if pool.keeps else not slots
+        promise(enough, f"{pool.name}: capacity({tokens}) is {slots}: too small to hold the tokens, or nothing is kept")
         promise(slots >= before, f"{pool.name}: capacity({tokens}) is {slots}, less than for a token fewer")
         grown = pool.last_growth(tokens)
         promise(0 <= grown < tokens, f"{pool.name}: last_growth({tokens}) is {grown}, not below the token")
@@ -45,7 +47,7 @@ def an_empty_pool_admits_whoever_fits(make: MakeAllocator, longest: int) -> None
         pool = make(slots)
         most = pool.most_slots
         promise(
-            pool.pool_slots // 2 < most <= pool.pool_slots and (pool.has_holes or most == pool.pool_slots),
+            pool.pool_slots // 2 <= most <= pool.pool_slots and (pool.has_holes or most == pool.pool_slots),
             f"{pool.name}: most_slots is {most} in a pool of {pool.pool_slots} slots",
         )
         for tokens in range(1, longest + 1):
@@ -64,7 +66,7 @@ def many_small_requests_fill_the_pool(make: MakeAllocator, longest: int) -> None
     each = make(1 << 20).capacity(1)
     pool = make(600 * each)
     admitted: list[Sequence] = []
-    while True:
+    while pool.keeps or len(admitted) < 600:
         sequence = Sequence(len(admitted) + 1, 1, None, tokens=1)
         sequence.admission = len(admitted)
         got = pool.acquire((Ask(sequence, 1, True, 1, not admitted),))
@@ -89,7 +91,7 @@ class _Granted(Walk):
         for ask in asks if isinstance(got, Grant) else ():
             owned = self.allocator.owned(ask.sequence)
             promise(
-                owned >= ask.tokens,
+                owned >= ask.tokens or not self.allocator.keeps,
                 f"{self.allocator.name}: a Grant for {ask.tokens} tokens leaves the request owning {owned} slots",
             )
         return got
@@ -146,6 +148,11 @@ class _Failing(Walk):
     """Every step begins with acquires that cannot be met: the requests that run, then more new ones than fit."""
 
     def step(self) -> None:
+        if self.allocator.keeps:  # otherwise nothing is ever refused
+            self._fail()
+        super().step()
+
+    def _fail(self) -> None:
         pool = self.allocator
         known, before = self._ids, self.state()
         crowd = pool.pool_slots // pool.capacity(self.longest) + 1
@@ -162,9 +169,8 @@ class _Failing(Walk):
         for ask in more:
             owned = pool.owned(ask.sequence)
             promise(not owned, f"{pool.name}: acquire is not atomic: {owned} slots are owned after a failed admission")
-        pool.audit(self.running)
+        pool.audit(self.live)
         self._ids = known
-        super().step()
 
     def acquire(self, asks: Seq[Ask], *, decodes: bool = False) -> Grant | Short:
         before = self.allocator.usage(), [self.allocator.owned(ask.sequence) for ask in asks]
@@ -185,13 +191,12 @@ def acquire_is_atomic(make: MakeAllocator, longest: int) -> None:
 class _Growing(Walk):
     """Watches how what each decoding request owns grows, step by step."""
 
-    def settle(self, chunks: list[Chunk]) -> bool:
+    def settle(self, chunks: list[Chunk], *, stalled: bool = False) -> bool:
         pool = self.allocator
-        before = {s.id: self.owned_before[s.id] for s in self.running if s.decoding}
-        came_free = super().settle(chunks)
-        for sequence in self.running:
-            if sequence.id in before:
-                self._follow(sequence, before[sequence.id], pool.owned(sequence))
+        decoding = [s for s in self.running if s.decoding and s.id in self.owned_before]
+        came_free = super().settle(chunks, stalled=stalled)
+        for sequence in decoding if pool.keeps and not stalled else ():
+            self._follow(sequence, self.owned_before[sequence.id], pool.owned(sequence))
         return came_free
 
     owned_before: dict[int, int]

@@ -23,6 +23,8 @@ class _Stepping(Walk):
             f"{self.allocator.name}: a leap is longer than what the pool can serve: step {step + 1} of {steps} "
             f"gets {got}",
         )
+        costs = isinstance(got, Grant) and (got.copied_slots or got.mapped_pages)
+        promise(not costs, f"{self.allocator.name}: step {step + 1} of a leap of {steps} has a cost of its own: {got}")
         self.settle([])
 
 
@@ -60,7 +62,7 @@ def a_leap_equals_its_steps(make: MakeAllocator, longest: int) -> None:
     for leaping, stepping in side_by_side(Walk, _Stepping, make, longest):
         name = leaping.allocator.name
         same(leaping.state(), stepping.state(), f"{name}: leap.apply differs from single steps")
-        leaping.allocator.audit(leaping.running)
+        leaping.allocator.audit(leaping.live)
 
 
 class _Measuring(_Stepping):

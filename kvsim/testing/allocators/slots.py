@@ -15,14 +15,27 @@ class _Conserving(Walk):
         self._count("acquire")
         return got
 
-    def settle(self, chunks: list[Chunk]) -> bool:
-        came_free = super().settle(chunks)
+    def settle(self, chunks: list[Chunk], *, stalled: bool = False) -> bool:
+        came_free = super().settle(chunks, stalled=stalled)
         self._count("settle")
         return came_free
 
     def begin_decode(self, sequence: Sequence) -> None:
         super().begin_decode(sequence)
         self._count("begin_decode")
+
+    def fork(self, parent: Sequence, child: Sequence) -> int:
+        common = super().fork(parent, child)
+        self._count("fork")
+        return common
+
+    def land(self, sequence: Sequence) -> None:
+        super().land(sequence)
+        self._count("land")
+
+    def retire(self, sequence: Sequence) -> None:
+        super().retire(sequence)
+        self._count("retire")
 
     def release(self, sequence: Sequence) -> None:
         super().release(sequence)
@@ -58,7 +71,7 @@ class _Conserving(Walk):
 def slots_are_conserved_after_every_verb(make: MakeAllocator, longest: int) -> None:
     """The classes of the accounting identity add up to the pool, and holes stay within what is free."""
     for walker in walk(_Conserving, make, longest):
-        walker.allocator.audit(walker.running)
+        walker.allocator.audit(walker.live)
 
 
 class _Using(Walk):
@@ -74,14 +87,17 @@ class _Using(Walk):
             )
         return got
 
-    def settle(self, chunks: list[Chunk]) -> bool:
+    def settle(self, chunks: list[Chunk], *, stalled: bool = False) -> bool:
         free, clock = self.allocator.usage().free, self.allocator.decodes.clock
-        came_free = super().settle(chunks)
+        came_free = super().settle(chunks, stalled=stalled)
         self._compare("settle")
         freed = self.allocator.usage().free - free
         promise(came_free == (freed > 0), f"{self.allocator.name}: settle says {came_free}, {freed} slots came free")
         passed = self.allocator.decodes.clock - clock
-        promise(passed == 1, f"{self.allocator.name}: settle moves the decode clock by {passed}, not by one step")
+        promise(
+            passed == (not stalled),
+            f"{self.allocator.name}: settle moves the decode clock by {passed} in a step with stalled {stalled}",
+        )
         return came_free
 
     def begin_decode(self, sequence: Sequence) -> None:
@@ -89,18 +105,37 @@ class _Using(Walk):
         promise(sequence.decoding, f"{self.allocator.name}: begin_decode leaves the request out of the decode set")
         self._compare("begin_decode")
 
+    def fork(self, parent: Sequence, child: Sequence) -> int:
+        common = super().fork(parent, child)
+        self._compare("fork")
+        return common
+
+    def land(self, sequence: Sequence) -> None:
+        super().land(sequence)
+        self._compare("land")
+
+    def retire(self, sequence: Sequence) -> None:
+        super().retire(sequence)
+        promise(not sequence.decoding, f"{self.allocator.name}: retire leaves the request in the decode set")
+        self._compare("retire")
+
     def release(self, sequence: Sequence) -> None:
         super().release(sequence)
         self._compare("release")
 
     def _compare(self, verb: str) -> None:
-        pool, written = self.allocator, sum(self.written.values())
+        pool, use = self.allocator, self.allocator.usage()
+        dead = sum(self.written[s.id] for s in self.retired)
+        used = self.shares.distinct(self.written) - dead
+        if not pool.keeps:
+            used = dead = 0
         promise(
-            pool.usage().used == written,
-            f"{pool.name}: a slot is used only after settle: after {verb} {pool.usage().used} slots count as used, "
-            f"{written} tokens are written",
+            use.used == used,
+            f"{pool.name}: a slot is used only after settle, and once: after {verb} {use.used} slots count as used, "
+            f"{used} are written",
         )
-        for sequence in self.running:
+        promise(use.dead == dead, f"{pool.name}: after {verb} {use.dead} slots count as dead, {dead} have no more use")
+        for sequence in self.live:
             ours, theirs = self.written[sequence.id], pool.decodes.written_of(sequence)
             promise(
                 ours == theirs,
@@ -114,7 +149,10 @@ class _Using(Walk):
 
 
 def a_slot_is_used_only_after_settle(make: MakeAllocator, longest: int) -> None:
-    """`used` is what has been written, after every verb; what moves is copied; settle tells what came free."""
+    """What those that run have written is `used`, what those that have ended is `dead`; settle tells what came free.
+
+    A slot that several hold counts once, what moves is copied, and in a stalled step only chunks are written.
+    """
     for _ in walk(_Using, make, longest):
         pass
 
@@ -123,12 +161,16 @@ class _Releasing(Walk):
     def release(self, sequence: Sequence) -> None:
         pool = self.allocator
         owned, before, written = pool.owned(sequence), pool.usage(), self.written[sequence.id]
-        decoding = sequence.decoding
+        decoding, shared = sequence.decoding, pool.shared_slots
         super().release(sequence)
         use = pool.usage()
         back = use.free + use.rounding - before.free - before.rounding
+        kept = shared - pool.shared_slots
         told = f"{pool.name}: release does not give every slot back"
-        promise(back == owned, f"{told}: the request owned {owned} slots and {back} came free")
+        promise(
+            back == owned - kept,
+            f"{told}: the request owned {owned} slots, of which others hold {kept}, and {back} came free",
+        )
         promise(pool.owned(sequence) == 0, f"{told}: the request owns {pool.owned(sequence)} afterwards")
         promise(
             not sequence.decoding and sequence.written == written and (not decoding or sequence.tokens > written),
@@ -142,8 +184,8 @@ def release_gives_every_slot_back(make: MakeAllocator, longest: int) -> None:
     for walker in walk(_Releasing, make, longest):
         pool = walker.allocator
         if walker.random.random() < 0.2:
-            while walker.running:
-                walker.release(walker.random.choice(walker.running))
+            while walker.live:
+                walker.release(walker.random.choice(walker.live))
             use = pool.usage()
             promise(
                 use.free == pool.pool_slots and use.largest_hole >= pool.most_slots,
@@ -179,11 +221,11 @@ def a_double_free_is_refused(make: MakeAllocator, longest: int) -> None:
 def audit_misses_nobody(make: MakeAllocator, longest: int) -> None:
     """It passes at the end of every step, also with strangers that own nothing, and sees each owner that is missing."""
     for walker in walk(Walk, make, longest):
-        pool, running = walker.allocator, walker.running
-        pool.audit([*running, walker.new_sequence(1)])
-        for missing in running:
+        pool, live = walker.allocator, walker.live
+        pool.audit([*live, walker.new_sequence(1)])
+        for missing in live:
             try:
-                pool.audit([s for s in running if s is not missing])
+                pool.audit([s for s in live if s is not missing])
             except CheckError:
                 continue
             promise(False, f"{pool.name}: audit is blind: it misses the slots of a request that is not live (a leak)")
@@ -193,7 +235,7 @@ class _Reading(Walk):
     """Reads everything there is, all the time."""
 
     def rest(self) -> None:
-        self.allocator.audit(self.running)
+        self.allocator.audit(self.live)
         same(self.state(), self.state(), f"{self.allocator.name}: reading is not pure: read twice in a row")
 
     def acquire(self, asks: Seq[Ask], *, decodes: bool = False) -> Grant | Short:
@@ -203,7 +245,7 @@ class _Reading(Walk):
         return got
 
     def _read(self) -> None:
-        for sequence in self.running:
+        for sequence in self.live:
             self.allocator.owned(sequence)
         self.allocator.usage()
         self.allocator.external(self.longest)
