@@ -113,8 +113,8 @@ def test_from_flags_alone_every_start_ends_as_it_did():
 def test_leaving_a_models_own_logs_out_changes_what_is_planned_for_it():
     rows = {row.id: row for row in read_rows(FEW)}
     record = default_record(rows["C008"])
-    # Its own 1.79 GiB of non-torch memory are not used; the other H100 of that core logged 1.39.
-    assert record["predicted"]["non_torch_gib"] == 1.39
+    # Its own 1.79 GiB of non-torch memory are not used; other cards of that core logged 0.04 to 0.26.
+    assert record["predicted"]["non_torch_gib"] == pytest.approx(0.08, abs=0.01)
 
 
 @pytest.mark.parametrize(("card_gib", "most"), [(79.15, 0.0003), (79.25, 0.007)])

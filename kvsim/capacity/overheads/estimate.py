@@ -16,6 +16,8 @@ from kvsim.capacity.span import GIB, Span
 
 V1_SINCE = (0, 8)
 """vLLM's V1 core is the default from here on."""
+NEIGHBOURS = 3
+"""Releases of V0 that lie so far apart are alike where the cards differ anyway."""
 _REFERENCE = "0.19"
 """The release with most logged starts: other engines, of which none are at hand, borrow its figures."""
 
@@ -108,13 +110,15 @@ def _nearest(starts: Sequence[dict[str, Any]], card: str, deployment: Deployment
     release."""
     own = deployment.engine.number if deployment.engine.engine == "vllm" else numbers(_REFERENCE)
     same = [start for start in starts if _is_v0(start) == (own < V1_SINCE)] or list(starts)
-    same = [start for start in same if start["gpu"] == card] or same
+    on_card = [start for start in same if start["gpu"] == card]
+    # V0 differs by card more than by release: without a start on the card, its neighbours count too.
+    reach = NEIGHBOURS if own < V1_SINCE and not on_card else 0
 
     def apart(start: dict[str, Any]) -> int:
         return abs(_minor(numbers(start["release"])) - _minor(own))
 
-    near = min(map(apart, same)) + (3 if own < V1_SINCE else 0)
-    return [start for start in same if apart(start) <= near]
+    near = min(map(apart, on_card or same)) + reach
+    return [start for start in on_card or same if apart(start) <= near]
 
 
 def _at(start: dict[str, Any], ranks: int) -> float:

@@ -12,6 +12,7 @@ def check(args: argparse.Namespace) -> int:
     from kvsim.capacity.checking.rows import read_rows
     from kvsim.capacity.checking.scores import check_table
     from kvsim.cli.show import console, print_json, print_rows, print_text
+    from kvsim.reporting.capacity import summary_text
 
     found = check_table(read_rows(args.check_csv))
     if args.folder is not None:
@@ -28,7 +29,7 @@ def check(args: argparse.Namespace) -> int:
         columns += [("planned", "right"), ("error %", "right"), ("verdict", "left")]
         print_rows(args, columns, [_row(one) for one in part["rows"]])
         for name, value in part["summary"].items():
-            print_text(out, f"{name}: {value}")
+            print_text(out, f"{name}: {summary_text(value)}")
         out.print()
     return 0
 

@@ -32,16 +32,17 @@ def _report(found: Mapping[str, Any]) -> str:
     lines += ["![Overhead planned against logged](overhead.png)", ""]
     for mode, part in found.items():
         lines += [f"## {mode}", "", f"{HEADINGS[mode]}.", ""]
-        lines += [f"- {name}: {_summary(value)}" for name, value in part["summary"].items()]
+        lines += [f"- {name}: {summary_text(value)}" for name, value in part["summary"].items()]
         lines += ["", *_table(part["rows"]), ""]
     return "\n".join(lines)
 
 
-def _summary(value: Any) -> str:
+def summary_text(value: Any) -> str:
+    """One line of a score for people."""
     if isinstance(value, dict) and set(value) == {"n", "median", "p90"}:
         return f"median {value['median']}, p90 {value['p90']} over {value['n']}"
     if isinstance(value, dict):
-        return "; ".join(f"{name}: {_summary(inner)}" for name, inner in value.items())
+        return "; ".join(f"{name}: {summary_text(inner)}" for name, inner in value.items())
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
     return str(value)

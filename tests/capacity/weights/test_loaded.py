@@ -34,6 +34,13 @@ def test_weights_are_what_start_ups_print(name, how, logged):
     assert gib(name, **how) == logged
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize(("name", "logged"), [("llama-3.1-8b", 5.35), ("phi-4", 8.51)])
+def test_four_bits_with_constants_of_eight(name, logged):
+    """Public logs of vLLM 0.7.2 on a T4 (2025-02-13) and of 0.6.5 on an A100 (2024-12-22)."""
+    assert gib(name, scheme=scheme("bitsandbytes"))[0] == pytest.approx(logged, rel=0.02)
+
+
 def test_the_end_stages_hold_embedding_and_head():
     first, *middle, last = gib("llama-3.1-8b", stages=4)
     assert first == last == 4.26
