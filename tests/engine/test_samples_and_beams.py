@@ -59,7 +59,7 @@ def test_a_beam_that_is_dropped_shares_what_the_other_has_written():
     request = Request(0, 0, 6, 12, more_outputs=(12,), replacements=((6, 1, 0),))
     log = served([request], PagedAllocator(64, block_size=4), stepwise=True)
     assert column(log, "shared") == [0] + 5 * [4] + 6 * [8]
-    # Up to the replacement 4 slots are shared and each has 6 of its own; then 8 are shared, and 3 until they are copied.
+    # Up to the replacement 4 slots are shared and each has 6 of its own; then 8 are, and 3 more until they are copied.
     assert column(log, "used")[5:8] == [4 + 2 * 6, 8 + 3, 8 + 2 * 4]
     assert column(log, "duplicate") == [0, 0] + 4 * [2] + 6 * [0]
     assert log.recording.copied_slots == 2 + 3
