@@ -49,7 +49,7 @@ def print_results(args: argparse.Namespace, results: Sequence[Result]) -> None:
     out.print()
     for note in shared([r.notes for r in results], results):
         print_text(out, f"note: {note}")
-    for source in shared([sources(r) + ledger(r) for r in results], results):
+    for source in shared([sources(r) for r in results], results) + shared([ledger(r) for r in results], results):
         print_text(out, source, "dim")
     gaps = shared([r.not_modelled for r in results], results)
     if gaps:

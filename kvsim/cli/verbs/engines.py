@@ -67,6 +67,8 @@ def _show(args: argparse.Namespace) -> int:
             continue
         if name.endswith("_bytes"):
             shown[name.removesuffix("_bytes").replace("_", " ")] = f"{format_size(int(str(value)))} a GPU"
+        elif isinstance(value, dict):
+            shown[name] = ", ".join(text if key == "name" else f"{key} {text}" for key, text in value.items())
         elif name == "long_prefill_token_threshold" and not value:
             shown[name] = "none"
         elif name in units:
