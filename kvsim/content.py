@@ -1,0 +1,83 @@
+"""What tokens are, without holding them: content as runs of a stream.
+
+A stream is an endless sequence of tokens, each unlike any other of its own or of another stream (a system prompt, a
+document, one conversation, the output of one request). Two requests share a prefix exactly as far as their runs agree.
+So a prompt of 100,000 tokens is a handful of runs.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Run(NamedTuple):
+    """`tokens` tokens of `stream` from its token number `offset` on."""
+
+    stream: int
+    offset: int
+    tokens: int
+
+
+class Content:
+    """A sequence of tokens as runs; adjoining runs of one stream are one run. Equal content has equal runs."""
+
+    __slots__ = ("_ends", "runs", "tokens")
+
+    def __init__(self, runs: Iterable[Run] = ()) -> None:
+        self.runs: list[Run] = []
+        self._ends: list[int] = []
+        """Tokens up to the end of each run."""
+        self.tokens = 0
+        for run in runs:
+            self.append(run)
+
+    def append(self, run: Run) -> None:
+        """Go on with `run`; one of no tokens changes nothing. Mutates."""
+        if run.tokens < 1:
+            return
+        self.tokens += run.tokens
+        if self.runs:
+            last = self.runs[-1]
+            if last.stream == run.stream and last.offset + last.tokens == run.offset:
+                self.runs[-1] = Run(last.stream, last.offset, last.tokens + run.tokens)
+                self._ends[-1] = self.tokens
+                return
+        self.runs.append(run)
+        self._ends.append(self.tokens)
+
+    def part(self, start: int, end: int) -> tuple[Run, ...]:
+        """The runs of tokens `start` to `end` - 1, cut at both ends. O(log runs + runs within)."""
+        found = []
+        index = bisect_right(self._ends, start)
+        while start < end:
+            run = self.runs[index]
+            skipped = start - (self._ends[index] - run.tokens)
+            taken = min(end - start, run.tokens - skipped)
+            found.append(Run(run.stream, run.offset + skipped, taken))
+            start += taken
+            index += 1
+        return tuple(found)
+
+    def common(self, other: "Content") -> int:
+        """Tokens at the start in which both agree."""
+        return common_tokens(self.runs, other.runs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Content) and self.runs == other.runs
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Content({self.runs!r})"
+
+
+def common_tokens(ours: Iterable[Run], theirs: Iterable[Run]) -> int:
+    """Tokens at the start of two sequences of runs in which they agree (both with adjoining runs joined)."""
+    agreed = 0
+    for one, other in zip(ours, theirs, strict=False):
+        if (one.stream, one.offset) != (other.stream, other.offset):
+            break
+        agreed += min(one.tokens, other.tokens)
+        if one.tokens != other.tokens:
+            break
+    return agreed
