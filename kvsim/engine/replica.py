@@ -130,6 +130,7 @@ class Replica:
             self.end_ps = now
         for journey in list(self.live.values()):
             self._end(journey, "unfinished")
+        self._note_addresses(stalled=True)
         self._audit()
 
     # Steps and leaps.
@@ -165,6 +166,7 @@ class Replica:
             self._flight = (self._leap(now) if self._leaps else None) or self._step(now)
         if self._flight is None:
             self._next = None
+            self._note_addresses(stalled=True)
         elif self._flight.end_ps <= now:
             raise CheckError(f"a step from {now} ps to {self._flight.end_ps} ps: the clock must go forward, never back")
         else:
@@ -176,6 +178,7 @@ class Replica:
         if plan is None:
             return None
         self.recording.planned(plan)
+        self._note_addresses(stalled=plan.stalled)
         prefill, tokens = 0, plan.decodes
         for chunk in plan.chunks:
             prefill += chunk.tokens
@@ -349,6 +352,13 @@ class Replica:
             self.recording.ended(now, self._unforked.pop(child.id), end, 0)
         if self.recording.ended(now, journey, end, generated):
             self._ended()
+
+    def _note_addresses(self, *, stalled: bool) -> None:
+        """What is held from now on is known; `stalled`: those that decode stand still."""
+        addresses = self.recording.addresses
+        if addresses is not None:
+            running = [self.live[number] for number in self.scheduler.running]
+            addresses.note(self.clock.now_ps, running, stalled=stalled)
 
     def _audit(self) -> None:
         if self._auditor is not None:

@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 
 from kvsim.errors import CheckError
 from kvsim.memory.addresses import AddressSpace, BuddySpace, Space
-from kvsim.memory.interface import Allocator
+from kvsim.memory.interface import Allocator, Extent
 from kvsim.memory.regions.leap import RegionLeap
 from kvsim.request import Sequence
 from kvsim.step import Ask, Blocked, Chunk, DecodeSet, Grant, PoolUse, Short, Upkeep
@@ -69,8 +69,8 @@ class RegionAllocator(Allocator):
         self._regions: dict[int, Region] = {}
         self._owners: dict[int, Sequence] = {}
         """By id, as in `_regions`; a sequence is entered when the call that admits it succeeds."""
-        self._sources: list[Region] = []
-        """Regions whose content is being copied away during this step; with `parts` the one tensor at most."""
+        self._sources: list[tuple[Region, int]] = []
+        """Regions whose content is being copied away during this step, and by whom; with `parts` one tensor at most."""
         self._moving = 0
         self._prefill_written = 0
         self._retired: set[int] = set()
@@ -149,7 +149,7 @@ class RegionAllocator(Allocator):
         if not region:
             return 0
         written = self.decodes.written_of(sequence)
-        self._sources.append(region)
+        self._sources.append((region, sequence.id))
         self._moving += written
         return written
 
@@ -162,7 +162,7 @@ class RegionAllocator(Allocator):
         before = space.snapshot()
         space.give(*region)
         if larger:
-            for held in self._sources:
+            for held, _ in self._sources:
                 space.give(*held)
         room = space.room(need) + (space.room(part) if larger else 0)
         free, largest = space.free, space.largest
@@ -173,7 +173,7 @@ class RegionAllocator(Allocator):
             return Short("capacity" if free < room else "fragmentation", room, free, largest)
         self._regions[sequence.id] = (start, need)
         if second is not None:
-            self._sources = [(second, part)]
+            self._sources = [((second, part), sequence.id)]
             self._moving = part
         return written
 
@@ -181,11 +181,11 @@ class RegionAllocator(Allocator):
         """Slide everything down, the region of `last` to the end; the written slots of the regions that moved."""
         space, regions = self._space, self._regions
         order = sorted(regions, key=lambda number: (number == last.id, regions[number]))
-        for region in [*regions.values(), *self._sources]:
+        for region in [*regions.values(), *(source for source, _ in self._sources)]:
             space.give(*region)
         others = order[:-1] if last.id in regions else order
         copied = sum(self._put(number) for number in others)
-        self._sources = [(self._taken(length), length) for _, length in sorted(self._sources)]
+        self._sources = [((self._taken(length), length), number) for (_, length), number in sorted(self._sources)]
         return copied + sum(self._put(number) for number in order[len(others) :])
 
     def _put(self, number: int) -> int:
@@ -240,8 +240,8 @@ class RegionAllocator(Allocator):
             self._prefill_written += chunk.tokens
         if not self._sources:
             return False
-        for start, length in self._sources:
-            self._space.give(start, length)
+        for region, _ in self._sources:
+            self._space.give(*region)
         self.upkeep.frees += len(self._sources)
         self._sources.clear()
         self._moving = 0
@@ -286,13 +286,30 @@ class RegionAllocator(Allocator):
         unwritten = self.pool_slots - free - rounding - used - dead - moving
         return PoolUse(used, unwritten, dead, moving, 0, free, self._space.largest, rounding)
 
+    def extents(self) -> Seq[Extent]:
+        copying = {number for (_, length), number in self._sources if self._copied(number, length)}
+        own = [self._extent(number, region, number in copying, False) for number, region in self._regions.items()]
+        # With `parts` it is the tensor's second place that is copied to; what nobody copies any more counts the same.
+        return own + [
+            self._extent(number, region, not self._copied(number, region[1]), True) for region, number in self._sources
+        ]
+
+    def _copied(self, number: int, length: int) -> bool:
+        """A source of so many slots is being copied to the region that this sequence has now."""
+        owner = self._owners.get(number)
+        return self._parts == 1 and owner is not None and self.decodes.written_of(owner) == length
+
+    def _extent(self, number: int, region: Region, moving: bool, beside: bool) -> Extent:
+        start, length = region
+        return Extent(number, start, length, self._space.room(length) - length, moving, beside)
+
     def audit(self, live: Iterable[Sequence]) -> None:
         space = self._space
         owners = [s for s in live if s.id in self._regions]
         if len(owners) != len(self._regions):
             strays = sorted(set(self._regions) - {s.id for s in owners})
             raise CheckError(f"{self.name}: regions of requests {strays} are held by no live request (a leak)")
-        regions = [*self._regions.values(), *self._sources]
+        regions = [*self._regions.values(), *(source for source, _ in self._sources)]
         edge = 0
         for start, room in sorted([*((start, space.room(length)) for start, length in regions), *space.holes]):
             if start != edge:

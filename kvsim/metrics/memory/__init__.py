@@ -1,7 +1,8 @@
 """Memory over time: slots by class of the accounting identity, integrated exactly over steps and leaps."""
 
+from kvsim.metrics.memory.address_log import AddressLog
 from kvsim.metrics.memory.levels import SERIES, Batch, Beside, Levels
 from kvsim.metrics.memory.ramp import Ramp
 from kvsim.metrics.memory.recorder import MemoryRecorder
 
-__all__ = ["SERIES", "Batch", "Beside", "Levels", "MemoryRecorder", "Ramp"]
+__all__ = ["SERIES", "AddressLog", "Batch", "Beside", "Levels", "MemoryRecorder", "Ramp"]
