@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvsim.metrics.histogram import DurationHistogram
-from kvsim.metrics.memory import SERIES, MemoryRecorder
+from kvsim.metrics.memory import SERIES, AddressLog, MemoryRecorder
 from kvsim.metrics.requests import Ended, RequestLog
 from kvsim.metrics.window import Totals
 from kvsim.request import PS_PER_S
@@ -62,6 +62,8 @@ class Run:
     window: str
     slo: Slo
     warmup_ps: int = 0
+    addresses: AddressLog | None = None
+    """Only where it was asked for."""
 
 
 def measured(run: Run) -> tuple[int, int, Totals]:

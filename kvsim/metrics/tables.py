@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kvsim.metrics.memory import SERIES
+from kvsim.metrics.requests import whose
 from kvsim.metrics.summary import Run, prefill_ps, queue_ps, tpot_ps, ttft_ps
 from kvsim.request import PS_PER_S
 from kvsim.step import CLASSES
@@ -15,6 +16,8 @@ _WIDTH = len(SERIES)
 
 class Tables(Mapping[str, Table]):
     """ "requests", "steps", "memory", "events" and "preemptions" of a run, each built once, on first use.
+
+    And "addresses", where they were recorded.
 
     The columns are those of `result.COLUMNS`; times in seconds, lengths in tokens, None for what does not exist.
     """
@@ -28,6 +31,8 @@ class Tables(Mapping[str, Table]):
             "events": _events,
             "preemptions": _preemptions,
         }
+        if run.addresses is not None:
+            self._makers["addresses"] = _addresses
         self._made: dict[str, Table] = {}
 
     def __getitem__(self, name: str) -> Table:
@@ -139,4 +144,19 @@ def _preemptions(run: Run) -> Table:
         "time_s": [loss.time_ps / PS_PER_S for loss in losses],
         "request": [loss.request for loss in losses],
         "lost_tokens": [loss.tokens for loss in losses],
+    }
+
+
+def _addresses(run: Run) -> Table:
+    log = run.addresses
+    assert log is not None
+    kinds = [CLASSES[kind] for kind in log.kind]
+    owners = [None if kind == "free" else whose(id_) for kind, id_ in zip(kinds, log.sequence, strict=True)]
+    return {
+        "time_s": [time_ps / PS_PER_S for time_ps in log.time_ps],
+        "start": log.start.tolist(),
+        "length": log.slots.tolist(),
+        "request": [owner and owner[0] for owner in owners],
+        "sample": [owner and owner[1] for owner in owners],
+        "class": kinds,
     }

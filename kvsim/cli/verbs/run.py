@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from kvsim.cli.options import add_output_options, add_simulation_options
+from kvsim.errors import InputError
 
 
 def add(subparsers: Any) -> None:
@@ -17,6 +18,12 @@ def add(subparsers: Any) -> None:
     add_simulation_options(parser)
     parser.add_argument("--variant", metavar="NAME", help="which variant of the file, where it has variants")
     parser.add_argument("-o", metavar="DIR", dest="folder", help="write the run folder there")
+    parser.add_argument(
+        "--addresses",
+        action="store_true",
+        help="with -o, also write where every slot of the pool goes: addresses.parquet, of about as many rows as the "
+        "run has output tokens (33 bytes each in memory), and a map of it; takes every step instead of leaping",
+    )
     add_output_options(parser, "print the summary as JSON, and nothing else")
     parser.set_defaults(execute=execute)
 
@@ -26,13 +33,22 @@ def execute(args: argparse.Namespace) -> int:
     from kvsim import scenario, study
     from kvsim.cli.progress import progress_bar
 
+    if args.addresses and args.folder is None:
+        raise InputError("--addresses: what it records goes into a run folder; name one with -o DIR")
     if args.folder is not None:
         from kvsim.reporting.run_folder import check_run_folder
 
         check_run_folder(args.folder)
     loaded = scenario.load(args.scenario, overrides=args.overrides, variant=args.variant)
     with progress_bar(args) as progress:
-        result = study.run(loaded, seed=args.seed, stepwise=args.stepwise, check=args.check, progress=progress)
+        result = study.run(
+            loaded,
+            seed=args.seed,
+            stepwise=args.stepwise,
+            check=args.check,
+            addresses=args.addresses,
+            progress=progress,
+        )
         if args.folder is not None:
             from kvsim.reporting.run_folder import write_run
 
