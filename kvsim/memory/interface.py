@@ -47,9 +47,9 @@ class Leap(ABC):
 class Extent(NamedTuple):
     """A region of real addresses that a sequence holds.
 
-    It takes `slots` from `start` on, as asked, and behind them the `rounding` slots of the address space. `moving`: what
-    it holds is being copied into it. `beside`: it is held in addition to the sequence's own region, as the source or
-    the target of a copy, until the step is over.
+    It takes `slots` from `start` on, as asked, and behind them the `rounding` slots of the address space. `moving`:
+    what it holds is being copied into it. `beside`: it is held in addition to the sequence's own region, as the source
+    or the target of a copy, until the step is over.
     """
 
     sequence: int

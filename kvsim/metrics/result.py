@@ -30,12 +30,13 @@ class Result:
     """The outcome of one run: a value that depends on the scenario and the seed alone.
 
     `metrics` and `pools` follow the JSON contract (shares are fractions of the pool, times seconds, None
-    where a number does not exist). `tables` maps each name of `COLUMNS`, and those of `ON_REQUEST` that were asked
-    for, to its columns; all columns of a table are equally long. `scenario_given` is the scenario's text, `scenario_resolved` maps every dotted key
-    to its value and source. `provenance` says where each family of numbers comes from, `not_modelled` what
-    the run leaves out, `notes` what else the reader should know about this scenario,
-    `published` what a paper prints for some of the metrics. `wall_s` is the time the
-    simulation itself took; it is shown to people and never stored, so that equal runs leave equal bytes.
+    where a number does not exist). `tables` maps each name of `COLUMNS`, and those of `ON_REQUEST` that
+    were asked for, to its columns; all columns of a table are equally long. `scenario_given` is the
+    scenario's text, `scenario_resolved` maps every dotted key to its value and source. `provenance` says
+    where each family of numbers comes from, `not_modelled` what the run leaves out, `notes` what else the
+    reader should know about this scenario, `published` what a paper prints for some of the metrics.
+    `wall_s` is the time the simulation itself took; it is shown to people and never stored, so that equal
+    runs leave equal bytes.
     """
 
     name: str

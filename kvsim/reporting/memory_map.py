@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS, MOST_ROWS = 1360, 1000
 """Points of the map: twice those of the drawing at its printed size in each direction."""
-SHADES = (1.0, 0.78, 0.58)
-"""Brightness of the colours of requests that follow each other, so that neighbours can be told apart."""
+SHADES = (1.0, 0.87, 0.74)
+"""Brightness of a class for requests with neighbouring ids; the darkest `reserved` stays lighter than any `used`."""
 FREE = CLASSES.index("free")
 
 # Heights in inches, from the top down.
@@ -30,7 +30,8 @@ def memory_map(result: Result) -> "Figure":
     pool_tokens, length_s = result.metrics["pool_tokens"], result.metrics["simulated_s"]
     if "addresses" not in result.tables or not pool_tokens or not length_s:
         raise ValueError("result has no addresses to draw")
-    slots_a_row = -(-pool_tokens // MOST_ROWS)
+    # A power of two, so that rows and blocks end together.
+    slots_a_row = 1 << (-(-pool_tokens // MOST_ROWS) - 1).bit_length()
     points = _points(result.tables["addresses"], pool_tokens, slots_a_row, length_s)
     per_unit_s, unit = time_unit(length_s)
     scale, slots = (1000, "thousand slots") if pool_tokens >= THOUSANDS_FROM_TOKENS else (1, "slots")

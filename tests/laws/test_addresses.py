@@ -1,4 +1,4 @@
-"""The address recorder: its changes, replayed slot by slot, give the classes of the step records, and cost nothing else.
+"""The address recorder: its changes, replayed slot by slot, give the classes of the step records and touch nothing.
 
 The step records count by the allocators' own books and the engine's ends, never by place; that both agree at every
 step means that every slot is in one place, of one class, and counted once.

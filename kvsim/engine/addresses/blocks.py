@@ -28,11 +28,13 @@ class BlockLayout(Layout):
         """Those that have forked and not decoded since: the rest of a last block in common is whoever's writes last."""
 
     def forked(self, parent: int, child: int) -> None:
+        """See `Layout`."""
         self._map.fork(parent, child)
         self._noted[child] = self._noted[parent]
         self._undecided |= {parent, child}
 
     def left(self, sequence: int, *, in_plan: bool) -> None:
+        """See `Layout`."""
         table = self._map.tables.pop(sequence, None)
         if table is None:
             return
@@ -44,6 +46,7 @@ class BlockLayout(Layout):
             self._map.release(sequence, table)
 
     def changes(self, running: Sequence[Journey], *, stalled: bool) -> Iterator[Paint]:
+        """See `Layout`."""
         size, blocks = self._size, self._map
         if not stalled:
             self._undecided.clear()

@@ -23,8 +23,10 @@ class Layout(ABC):
     def changes(self, running: Sequence[Journey], *, stalled: bool) -> Iterator[Paint]:
         """What is different since the last time, slots that came free first. Mutates: it is noted now."""
 
+    @abstractmethod
     def forked(self, parent: int, child: int) -> None:
         """`child` holds what `parent` holds."""
 
+    @abstractmethod
     def left(self, sequence: int, *, in_plan: bool) -> None:
         """`sequence` holds nothing any more; `in_plan`: since somebody else could not grow in the step planned."""

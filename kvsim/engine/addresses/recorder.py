@@ -40,7 +40,7 @@ class AddressRecorder:
         self._layout.left(sequence.id, in_plan=False)
 
     def note(self, now_ps: int, running: Seq[Journey], *, stalled: bool) -> None:
-        """Write down what has changed; `running` in admission order. Call when a step is planned, or that there is none.
+        """Write down what has changed; `running` in admission order. Call when a step is planned, or none can be.
 
         With `stalled` the decoding sequences stand still. O(running and slots that changed).
         """

@@ -21,7 +21,14 @@ class RegionLayout(Layout):
         self._allocator = allocator
         self._noted: dict[int, _Region] = {}
 
+    def forked(self, parent: int, child: int) -> None:
+        """See `Layout`; regions are never shared."""
+
+    def left(self, sequence: int, *, in_plan: bool) -> None:
+        """See `Layout`; its region is not among the allocator's any more."""
+
     def changes(self, running: Sequence[Journey], *, stalled: bool) -> Iterator[Paint]:
+        """See `Layout`."""
         journeys = {journey.sequence.id: journey for journey in running}
         # A copy that nobody waits for any more, when the run is stopped in the middle of it, is over.
         extents = self._allocator.extents() if running else ()
