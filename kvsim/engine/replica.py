@@ -52,6 +52,7 @@ class Replica:
         self.timing = timing
         self.recording = recording
         self.max_model_len = max_model_len
+        self._addresses = recording.addresses
         self.live: dict[int, Journey] = {}
         self.end_ps = 0
         """When the last thing happened."""
@@ -178,7 +179,8 @@ class Replica:
         if plan is None:
             return None
         self.recording.planned(plan)
-        self._note_addresses(stalled=plan.stalled)
+        if self._addresses is not None:
+            self._note_addresses(stalled=plan.stalled)
         prefill, tokens = 0, plan.decodes
         for chunk in plan.chunks:
             prefill += chunk.tokens
@@ -355,10 +357,9 @@ class Replica:
 
     def _note_addresses(self, *, stalled: bool) -> None:
         """What is held from now on is known; `stalled`: those that decode stand still."""
-        addresses = self.recording.addresses
-        if addresses is not None:
+        if self._addresses is not None:
             running = [self.live[number] for number in self.scheduler.running]
-            addresses.note(self.clock.now_ps, running, stalled=stalled)
+            self._addresses.note(self.clock.now_ps, running, stalled=stalled)
 
     def _audit(self) -> None:
         if self._auditor is not None:

@@ -10,8 +10,8 @@ from kvsim.step import CLASSES
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_COLUMNS, MOST_ROWS = 1360, 1000
-"""Points of the map: twice those of the drawing at its printed size in each direction."""
+MOST_COLUMNS, MOST_ROWS = 1600, 1080
+"""Points of the map: twice the dots that its PNG has there, since people zoom into the SVG."""
 SHADES = (1.0, 0.87, 0.74)
 """Brightness of a class for requests with neighbouring ids; the darkest `reserved` stays lighter than any `used`."""
 FREE = CLASSES.index("free")
