@@ -1,5 +1,6 @@
 """The records of a run as tables: plain columns, made when somebody asks for them."""
 
+from array import array
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -150,13 +151,17 @@ def _preemptions(run: Run) -> Table:
 def _addresses(run: Run) -> Table:
     log = run.addresses
     assert log is not None
-    kinds = [CLASSES[kind] for kind in log.kind]
-    owners = [None if kind == "free" else whose(id_) for kind, id_ in zip(kinds, log.sequence, strict=True)]
-    return {
-        "time_s": [time_ps / PS_PER_S for time_ps in log.time_ps],
-        "start": log.start.tolist(),
-        "length": log.slots.tolist(),
-        "request": [owner and owner[0] for owner in owners],
-        "sample": [owner and owner[1] for owner in owners],
-        "class": kinds,
+    owners = {sequence: whose(sequence) for sequence in set(log.sequence)}
+    requests = [
+        None if CLASSES[kind] == "free" else owners[id_] for kind, id_ in zip(log.kind, log.sequence, strict=True)
+    ]
+    # Rows can be millions: numbers stay in typed arrays.
+    columns: dict[str, Any] = {
+        "time_s": array("d", (time_ps / PS_PER_S for time_ps in log.time_ps)),
+        "start": log.start,
+        "length": log.slots,
+        "request": [owner and owner[0] for owner in requests],
+        "sample": [owner and owner[1] for owner in requests],
+        "class": [CLASSES[kind] for kind in log.kind],
     }
+    return columns

@@ -21,8 +21,8 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--addresses",
         action="store_true",
-        help="with -o, also write where every slot of the pool goes: addresses.parquet, of about as many rows as the "
-        "run has output tokens (33 bytes each in memory), and a map of it; takes every step instead of leaping",
+        help="with -o, also write where every slot of the pool goes: addresses.parquet, one to two rows for each output "
+        "token (70 bytes each in memory, 3 on disk), and a map of it; takes every step instead of leaping: slower",
     )
     add_output_options(parser, "print the summary as JSON, and nothing else")
     parser.set_defaults(execute=execute)
