@@ -22,7 +22,7 @@ def add(subparsers: Any) -> None:
         "--addresses",
         action="store_true",
         help="with -o, also write where every slot of the pool goes: addresses.parquet, one to two rows for each output "
-        "token (70 bytes each in memory, 3 on disk), and a map of it; takes every step instead of leaping: slower",
+        "token (70 bytes each in memory, 3 on disk), and a map of it; every step is taken, none leapt: slower",
     )
     add_output_options(parser, "print the summary as JSON, and nothing else")
     parser.set_defaults(execute=execute)
