@@ -21,7 +21,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--addresses",
         action="store_true",
-        help="with -o, also write where every slot of the pool goes: addresses.parquet, one to two rows for each output "
+        help="with -o, also write where every slot of the pool goes: addresses.parquet, one to two rows an output "
         "token (70 bytes each in memory, 3 on disk), and a map of it; every step is taken, none leapt: slower",
     )
     add_output_options(parser, "print the summary as JSON, and nothing else")
