@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from kvsim.engine.addresses import AddressRecorder
 from kvsim.engine.duplicates import Duplicates
 from kvsim.engine.gaps import TokenGaps
 from kvsim.memory.interface import Allocator
@@ -15,12 +16,22 @@ from kvsim.step import PoolUse, Preempted, Short, StepPlan
 class Recording:
     """The recorders of one replica; request records and step records share nothing but the calls made here."""
 
-    def __init__(self, allocator: Allocator, *, window: str = "auto", warmup_ps: int = 0, check: bool = False) -> None:
+    def __init__(
+        self,
+        allocator: Allocator,
+        *,
+        window: str = "auto",
+        warmup_ps: int = 0,
+        check: bool = False,
+        addresses: bool = False,
+    ) -> None:
         self.occupancy = Occupancy()
         self.requests = RequestLog()
         self.memory = MemoryRecorder(
             allocator.pool_slots, self.occupancy, window=window, check=check, has_holes=allocator.has_holes
         )
+        self.addresses = AddressRecorder(allocator) if addresses else None
+        """Only where somebody asks for it."""
         self.upkeep = allocator.upkeep
         self.duplicates = Duplicates()
         self.gaps = TokenGaps(warmup_ps=warmup_ps)
@@ -69,6 +80,8 @@ class Recording:
         """A running request gives up its place in the pool."""
         if victim.decoding:
             self.gaps.paused(now_ps, journey)
+        if self.addresses is not None:
+            self.addresses.preempted(journey.sequence)
         self.requests.preempted(now_ps, journey, victim.lost_tokens, victim.swapped_tokens)
         self.left(journey)
 
@@ -83,6 +96,8 @@ class Recording:
         self.gaps.left(journey.sequence)
         self.memory.never_written.gives_back(journey.sequence)
         self.duplicates.left(journey.sequence)
+        if self.addresses is not None:
+            self.addresses.left(journey.sequence)
 
     def ended(self, now_ps: int, journey: Journey, end: str, generated: int) -> bool:
         """A request that was in the system, or one sample of it, has ended; True if the whole request has."""
@@ -173,3 +188,5 @@ class Recording:
         """`child` has forked off `parent` at the end of its prompt, of which they share `common` tokens for good."""
         self.memory.never_written.gives_back(parent)
         self.duplicates.forked(parent, child, common)
+        if self.addresses is not None:
+            self.addresses.forked(parent, child)

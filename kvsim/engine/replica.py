@@ -53,6 +53,7 @@ class Replica:
         self.timing = timing
         self.recording = recording
         self.max_model_len = max_model_len
+        self._addresses = recording.addresses
         self.live: dict[int, Journey] = {}
         self.end_ps = 0
         """When the last thing happened."""
@@ -133,6 +134,7 @@ class Replica:
             self.end_ps = now
         for journey in list(self.live.values()):
             self._end(journey, "unfinished")
+        self._note_addresses(stalled=True)
         self._audit()
 
     # Steps and leaps.
@@ -169,6 +171,7 @@ class Replica:
             self._flight = (self._leap(now) if self._leaps else None) or self._step(now)
         if self._flight is None:
             self._next = None
+            self._note_addresses(stalled=True)
         elif self._flight.end_ps <= now:
             raise CheckError(f"a step from {now} ps to {self._flight.end_ps} ps: the clock must go forward, never back")
         else:
@@ -180,6 +183,8 @@ class Replica:
         if plan is None:
             return None
         self.recording.planned(plan)
+        if self._addresses is not None:
+            self._note_addresses(stalled=plan.stalled)
         prefill, tokens = 0, plan.decodes
         for chunk in plan.chunks:
             prefill += chunk.tokens
@@ -378,6 +383,12 @@ class Replica:
             self.recording.ended(now, self._unforked.pop(child.id), end, 0)
         if self.recording.ended(now, journey, end, generated):
             self._ended()
+
+    def _note_addresses(self, *, stalled: bool) -> None:
+        """What is held from now on is known; `stalled`: those that decode stand still."""
+        if self._addresses is not None:
+            running = [self.live[number] for number in self.scheduler.running]
+            self._addresses.note(self.clock.now_ps, running, stalled=stalled)
 
     def _audit(self) -> None:
         if self._auditor is not None:

@@ -42,12 +42,14 @@ def simulate(
     horizon_ps: int | None = None,
     stepwise: bool = False,
     check: bool = False,
+    addresses: bool = False,
     on_end: Callable[[], None] | None = None,
 ) -> RunLog:
     """Serve `requests` (in order of arrival) until all have ended, or up to `horizon_ps`.
 
     `window` and `warmup_ps` say what is measured (see `MemoryRecorder`). `stepwise` turns leaps off. `check` audits
-    everything after every step. `on_end` is called whenever a request ends. Raises RunError when the run makes no
+    everything after every step. `addresses` records where every slot goes (`RunLog.recording.addresses`), step by step
+    as with `stepwise`. `on_end` is called whenever a request ends. Raises RunError when the run makes no
     progress, CheckError when an invariant breaks, InputError when the requests are not in order of arrival.
     """
     # A stop that the clock can hold comes before whatever it cannot hold.
@@ -60,7 +62,7 @@ def simulate(
         raise InputError(f"the workload has no requests{where}; a run needs at least one")
     allocator = scheduler.allocator
     reference_need = median_low(first_need(scheduler, entering(request, max_model_len)) for request in known)
-    recording = Recording(allocator, window=window, warmup_ps=warmup_ps, check=check)
+    recording = Recording(allocator, window=window, warmup_ps=warmup_ps, check=check, addresses=addresses)
     clock = Clock()
     replica = Replica(
         clock,
@@ -69,7 +71,7 @@ def simulate(
         recording,
         max_model_len=max_model_len,
         reference_need=reference_need,
-        leaps=not stepwise,
+        leaps=not (stepwise or addresses),
         horizon_ps=horizon_ps,
         auditor=Auditor() if check else None,
         on_end=on_end,

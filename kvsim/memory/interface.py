@@ -8,6 +8,7 @@ Room is counted in slots; one slot holds one token's KV.
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from collections.abc import Sequence as Seq
+from typing import NamedTuple
 
 from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, DecodeSet, Grant, PoolUse, Short, Upkeep
@@ -41,6 +42,23 @@ class Leap(ABC):
     @abstractmethod
     def apply(self, steps: int) -> None:
         """Do `steps` of them: equal, bit for bit, to that many times acquire and settle. Mutates."""
+
+
+class Extent(NamedTuple):
+    """A region of real addresses that a sequence holds.
+
+    It takes `slots` from `start` on, as asked, and behind them the `rounding` slots of the address space. `moving`:
+    what it holds is being copied into it. `beside`: it is held in addition to the sequence's own region, as the source
+    or the target of a copy, until the step is over.
+    """
+
+    sequence: int
+    """Its id."""
+    start: int
+    slots: int
+    rounding: int
+    moving: bool = False
+    beside: bool = False
 
 
 class Allocator(ABC):
@@ -140,6 +158,10 @@ class Allocator(ABC):
     @abstractmethod
     def audit(self, live: Iterable[Sequence]) -> None:
         """Count everything again from the owners' side and raise CheckError where it differs. Pure; O(live)."""
+
+    def extents(self) -> Seq[Extent]:
+        """Every region that is taken now, in no particular order; none where only counts are kept. Pure; O(regions)."""
+        return ()
 
     # What each sequence owns, by rule: pure functions that let the recorder tell `reserved` from `internal`.
 

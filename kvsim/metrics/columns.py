@@ -115,10 +115,31 @@ TABLES: Mapping[str, TableForm] = {
             "swapped_tokens": Column("int64", "tokens whose KV was moved to host memory instead, tokens"),
         },
     ),
+    "addresses": TableForm(
+        "one row per change of where things lie: from then on a run of slots is of this class, for this request; "
+        "of two rows of one time the later one holds, and before the first one everything is free. A slot that several "
+        "samples share counts to the first of them that holds it",
+        {
+            "time_s": Column("double", "from when on, seconds"),
+            "start": Column("int64", "address of the first of the slots, slots from the start of the pool"),
+            "length": Column("int64", "how many they are, slots"),
+            "request": Column("int64", "id of the request; empty: nobody's"),
+            "sample": Column("int64", "which of its samples, a number from 0; empty: nobody's"),
+            "class": Column("string", f"the class of the slots, by name: {', '.join(CLASSES)}"),
+        },
+    ),
 }  # fmt: skip
 """The tables of a run by name; a missing value is None, in a frame NaN or NA, in Parquet null."""
 
-COLUMNS: Mapping[str, Mapping[str, str]] = {
+ON_REQUEST = ("addresses",)
+"""Tables that a run has only if it was asked for them."""
+
+TYPES: Mapping[str, Mapping[str, str]] = {
     table: {name: column.type for name, column in form.columns.items()} for table, form in TABLES.items()
 }
 """Table to column to type, for whoever only stores them."""
+
+COLUMNS: Mapping[str, Mapping[str, str]] = {
+    table: columns for table, columns in TYPES.items() if table not in ON_REQUEST
+}
+"""The same for the tables that every run has."""

@@ -66,6 +66,11 @@ class Journey:
             return self.written_in_all
         return max(sample.written_in_all for sample in self.samples)
 
+    @property
+    def done(self) -> bool:
+        """It has emitted its last token and is still there: static batching keeps it to the end of its batch."""
+        return not self.sequence.decoding and self.sequence.written == self.written_in_all
+
 
 MOST_SAMPLES = 1 << 16
 """More samples than this no request has."""
@@ -97,6 +102,11 @@ def _sample(request: Request, number: int, output_tokens: int, max_model_len: in
         tokens=request.prompt_tokens,
     )
     return Journey(request, sequence, allowed, limit)
+
+
+def whose(sequence_id: int) -> tuple[int, int]:
+    """The id of the request, and the number of the sample, that a sequence of this id is."""
+    return (sequence_id, 0) if sequence_id >= 0 else divmod(-sequence_id, MOST_SAMPLES)
 
 
 def allowed_output(request: Request, max_model_len: int, output_tokens: int | None = None) -> tuple[int, str]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvsim.errors import InputError
 from kvsim.metrics.columns import COLUMNS as COLUMNS
+from kvsim.metrics.columns import ON_REQUEST, TYPES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,12 +30,13 @@ class Result:
     """The outcome of one run: a value that depends on the scenario and the seed alone.
 
     `metrics` and `pools` follow the JSON contract (shares are fractions of the pool, times seconds, None
-    where a number does not exist). `tables` maps each name of `COLUMNS` to its columns; all columns of a
-    table are equally long. `scenario_given` is the scenario's text, `scenario_resolved` maps every dotted key
-    to its value and source. `provenance` says where each family of numbers comes from, `not_modelled` what
-    the run leaves out, `notes` what else the reader should know about this scenario,
-    `published` what a paper prints for some of the metrics. `wall_s` is the time the
-    simulation itself took; it is shown to people and never stored, so that equal runs leave equal bytes.
+    where a number does not exist). `tables` maps each name of `COLUMNS`, and those of `ON_REQUEST` that
+    were asked for, to its columns; all columns of a table are equally long. `scenario_given` is the
+    scenario's text, `scenario_resolved` maps every dotted key to its value and source. `provenance` says
+    where each family of numbers comes from, `not_modelled` what the run leaves out, `notes` what else the
+    reader should know about this scenario, `published` what a paper prints for some of the metrics.
+    `wall_s` is the time the simulation itself took; it is shown to people and never stored, so that equal
+    runs leave equal bytes.
     """
 
     name: str
@@ -92,6 +94,13 @@ class Result:
         """One row per preemption: when, who, and how many tokens it lost."""
         return self._frame("preemptions")
 
+    @property
+    def addresses(self) -> "pd.DataFrame":
+        """One row per change of what a run of slots holds, and for whom; ValueError where it was not recorded."""
+        if "addresses" not in self.tables:
+            raise ValueError("addresses were not recorded; run again with addresses=True (`kvsim run --addresses`)")
+        return self._frame("addresses")
+
     def save(self, folder: str | Path) -> list[Path]:
         """Write the run folder: the scenario as given and as resolved, the summary, and Parquet tables.
 
@@ -105,9 +114,14 @@ class Result:
             "resolved.json": to_json(self.scenario_resolved).encode(errors="backslashreplace"),  # names of files
             "summary.json": to_json(self.summary).encode(),
         }
-        for name in COLUMNS:
-            contents[f"{name}.parquet"] = self._parquet(name)
+        absent = [name for name in ON_REQUEST if name not in self.tables]
+        for name in TYPES:
+            if name not in absent:
+                contents[f"{name}.parquet"] = self._parquet(name)
         folder.mkdir(parents=True, exist_ok=True)
+        for name in absent:
+            # An earlier run may have left one there.
+            (folder / f"{name}.parquet").unlink(missing_ok=True)
         return [write_whole(folder / name, content) for name, content in contents.items()]
 
     @classmethod
@@ -135,12 +149,16 @@ class Result:
             published=summary.get("published", {}),
             metrics=summary["metrics"],
             pools=summary["pools"],
-            tables={name: _read_parquet(folder / f"{name}.parquet") for name in COLUMNS},
+            tables={
+                name: _read_parquet(folder / f"{name}.parquet")
+                for name in TYPES
+                if name not in ON_REQUEST or (folder / f"{name}.parquet").exists()
+            },
         )
 
     def _columns(self, table: str) -> dict[str, Sequence[Any]]:
         columns = self.tables.get(table, {})
-        known = COLUMNS[table]
+        known = TYPES[table]
         if set(columns) - set(known):
             raise ValueError(f"tables[{table!r}] has no column {sorted(set(columns) - set(known))[0]!r}")
         whole = {name: columns.get(name, ()) for name in known}
@@ -154,7 +172,7 @@ class Result:
 
         frame = {}
         for name, values in self._columns(table).items():
-            kind = COLUMNS[table][name]
+            kind = TYPES[table][name]
             if kind == "double":
                 frame[name] = pd.Series(_plain(values), dtype="float64")
             elif kind == "string":
@@ -170,7 +188,7 @@ class Result:
 
         types = {"int64": pa.int64(), "double": pa.float64(), "string": pa.string()}
         columns = {
-            name: pa.array(_plain(values), type=types[COLUMNS[table][name]], from_pandas=True)
+            name: pa.array(_plain(values), type=types[TYPES[table][name]], from_pandas=True)
             for name, values in self._columns(table).items()
         }
         stream = io.BytesIO()

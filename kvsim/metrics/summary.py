@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from kvsim.metrics.histogram import DurationHistogram
-from kvsim.metrics.memory import SERIES, MemoryRecorder
+from kvsim.metrics.memory import SERIES, AddressLog, MemoryRecorder
 from kvsim.metrics.requests import Ended, RequestLog
 from kvsim.metrics.window import Totals
 from kvsim.request import PS_PER_S
@@ -80,6 +80,8 @@ class Run:
     """The ledger of one rank's card at the largest step."""
     host_slots: int = 0
     """Slots of host memory for swapped requests."""
+    addresses: AddressLog | None = None
+    """Only where it was asked for."""
 
 
 def measured(run: Run) -> tuple[int, int, Totals]:

@@ -1,9 +1,11 @@
 """The records of a run as tables: plain columns, made when somebody asks for them."""
 
+from array import array
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kvsim.metrics.memory import SERIES
+from kvsim.metrics.requests import whose
 from kvsim.metrics.summary import Run, prefill_ps, queue_ps, tpot_ps, ttft_ps
 from kvsim.request import PS_PER_S
 from kvsim.step import CLASSES
@@ -15,6 +17,8 @@ _WIDTH = len(SERIES)
 
 class Tables(Mapping[str, Table]):
     """ "requests", "steps", "memory", "events" and "preemptions" of a run, each built once, on first use.
+
+    And "addresses", where they were recorded.
 
     The columns are those of `result.COLUMNS`; times in seconds, lengths in tokens, None for what does not exist.
     """
@@ -28,6 +32,8 @@ class Tables(Mapping[str, Table]):
             "events": _events,
             "preemptions": _preemptions,
         }
+        if run.addresses is not None:
+            self._makers["addresses"] = _addresses
         self._made: dict[str, Table] = {}
 
     def __getitem__(self, name: str) -> Table:
@@ -150,3 +156,22 @@ def _preemptions(run: Run) -> Table:
         "lost_tokens": [loss.tokens for loss in losses],
         "swapped_tokens": [loss.swapped_tokens for loss in losses],
     }
+
+
+def _addresses(run: Run) -> Table:
+    log = run.addresses
+    assert log is not None
+    owners = {sequence: whose(sequence) for sequence in set(log.sequence)}
+    requests = [
+        None if CLASSES[kind] == "free" else owners[id_] for kind, id_ in zip(log.kind, log.sequence, strict=True)
+    ]
+    # Rows can be millions: numbers stay in typed arrays.
+    columns: dict[str, Any] = {
+        "time_s": array("d", (time_ps / PS_PER_S for time_ps in log.time_ps)),
+        "start": log.start,
+        "length": log.slots,
+        "request": [owner and owner[0] for owner in requests],
+        "sample": [owner and owner[1] for owner in requests],
+        "class": [CLASSES[kind] for kind in log.kind],
+    }
+    return columns

@@ -16,6 +16,7 @@ Progress = Callable[[float, str], None]
 SUMMARY = "summary.json"
 README = "README.md"
 FIGURE = "memory_over_time"
+MAP_FIGURE = "memory_map"
 COMPARISON_FIGURE = "comparison"
 
 FILES = {
@@ -25,6 +26,8 @@ FILES = {
     SUMMARY: "the numbers: seed, version, provenance, what is not modelled, metrics, pools",
     f"{FIGURE}.png": "whose the KV memory is over time, and the requests running and waiting",
     f"{FIGURE}.svg": "the same figure, to be scaled",
+    f"{MAP_FIGURE}.png": "what lies at which address of the pool when, where addresses were recorded",
+    f"{MAP_FIGURE}.svg": "the same figure, to be scaled",
     f"{COMPARISON_FIGURE}.png": "the KV memory of all variants over time, side by side",
     f"{COMPARISON_FIGURE}.svg": "the same figure, to be scaled",
 }
@@ -101,7 +104,7 @@ def check_file(path: str | Path, option: str = "-o") -> Path:
 
 
 def write_run(result: Result, folder: str | Path, progress: Progress | None = None) -> list[Path]:
-    """Write one run: what `Result.save` writes, the figure as PNG and SVG, and the README. Returns the paths.
+    """Write one run: what `Result.save` writes, the figures as PNG and SVG, and the README. Returns the paths.
 
     A run without a pool, or in which no time passed, has no figure. `progress` is told once that this goes on.
     """
@@ -109,12 +112,19 @@ def write_run(result: Result, folder: str | Path, progress: Progress | None = No
     if progress:
         progress(1.0, f"writing {result.name}")
     written = result.save(folder)
+    if "addresses" not in result.tables:
+        for form in ("png", "svg"):  # an earlier run may have left one there
+            (folder / f"{MAP_FIGURE}.{form}").unlink(missing_ok=True)
     if _has_memory(result):
         # Importing matplotlib takes most of a second, so it waits until a figure is really drawn.
         from kvsim.reporting.memory_over_time import memory_over_time
         from kvsim.reporting.style import save_figure
 
         written += save_figure(memory_over_time(result), folder, FIGURE)
+        if "addresses" in result.tables:
+            from kvsim.reporting.memory_map import memory_map
+
+            written += save_figure(memory_map(result), folder, MAP_FIGURE)
     names = [path.name for path in written]
     return [*written, write_whole(folder / README, readme(result.name, names).encode())]
 

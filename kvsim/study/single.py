@@ -29,12 +29,14 @@ def run(
     seed: int | None = None,
     stepwise: bool = False,
     check: bool = False,
+    addresses: bool = False,
     progress: Progress | None = None,
 ) -> Result:
     """Simulate `scenario` once; `seed` replaces the scenario's.
 
     `stepwise` plans every step instead of leaping (the same result, slower). `check` counts everything again after
-    every step. The same scenario and seed give the same Result, but for `wall_s`.
+    every step. `addresses` records where every slot goes (`Result.addresses`), step by step as with `stepwise`; a row
+    for each output token, and some. The same scenario and seed give the same Result, but for `wall_s`.
     """
     seed = scenario.seed if seed is None else seed
     settings = scenario.settings
@@ -50,6 +52,7 @@ def run(
         horizon_ps=settings.horizon,
         stepwise=stepwise,
         check=check,
+        addresses=addresses,
         on_end=_reporter(scenario, simulation, progress),
     )
     recording, resolved = log.recording, scenario.resolved()
@@ -74,6 +77,7 @@ def run(
         window=settings.window.until,
         slo=simulation.slo,
         warmup_ps=settings.window.warmup,
+        addresses=recording.addresses.log if recording.addresses else None,
     )
     return Result(
         name=scenario.label,

@@ -25,7 +25,16 @@ def test_run_hands_everything_on(calls):
     assert kwargs == {"overrides": ["workload.rate=12/s", "seed=3"], "variant": "paged"}
     [(args, kwargs)] = calls.named("run")
     assert args[0].label == "paged"
-    assert kwargs == {"seed": 5, "stepwise": True, "check": True, "progress": None}
+    assert kwargs == {"seed": 5, "stepwise": True, "check": True, "addresses": False, "progress": None}
+
+
+def test_addresses_are_recorded_on_request_and_need_a_folder(calls, capsys):
+    assert main(["run", "a.yaml", "--addresses", "-o", "out"]) == 0
+    [(_, kwargs)] = calls.named("run")
+    assert kwargs["addresses"]
+    assert main(["run", "a.yaml", "--addresses"]) == 2
+    assert "--addresses: what it records goes into a run folder; name one with -o DIR" in capsys.readouterr().err
+    assert len(calls.named("run")) == 1
 
 
 def test_run_json_prints_the_summary_and_nothing_else(calls, capsys, tmp_path):

@@ -250,3 +250,24 @@ def test_a_run_that_stops_at_its_horizon_does_not_read_what_lies_beyond(tmp_path
     }))  # fmt: skip
     assert result.metrics["arrived"] == 11
     assert not [note for note in result.notes if "rows" in note]
+
+
+@pytest.mark.parametrize("allocator", ALLOCATORS)
+def test_recording_addresses_changes_nothing_else(allocator):
+    plain, recorded = run(scenario(allocator=allocator)), run(scenario(allocator=allocator), addresses=True)
+    assert recorded.summary == plain.summary
+    stepwise = run(scenario(allocator=allocator), stepwise=True)
+    assert {table: recorded.tables[table] for table in COLUMNS} == dict(stepwise.tables)
+
+
+def test_addresses_are_saved_where_they_were_recorded_and_no_old_ones_stay(tmp_path):
+    recorded, plain = run(scenario(), addresses=True), run(scenario())
+    recorded.save(tmp_path)
+    back = Result.load(tmp_path)
+    assert back.addresses.equals(recorded.addresses)
+    assert list(back.addresses.columns) == ["time_s", "start", "length", "request", "sample", "class"]
+    assert set(back.addresses["class"]) <= set(CLASSES)
+    assert (back.addresses["request"].isna() == (back.addresses["class"] == "free")).all()
+    plain.save(tmp_path)
+    with pytest.raises(ValueError, match="addresses were not recorded"):
+        _ = Result.load(tmp_path).addresses

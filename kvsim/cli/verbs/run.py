@@ -4,6 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from kvsim.cli.options import add_output_options, add_simulation_options
+from kvsim.errors import InputError
 
 if TYPE_CHECKING:
     from kvsim.capacity.arguments import Flag
@@ -21,6 +22,12 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--variant", metavar="NAME", help="which variant of the file, where it has variants")
     parser.add_argument("--engine-args", metavar="TEXT", help="a pasted command: 'vllm serve ...' or sglang's")
     parser.add_argument("-o", metavar="DIR", dest="folder", help="write the run folder there")
+    parser.add_argument(
+        "--addresses",
+        action="store_true",
+        help="with -o, also write where every slot of the pool goes: addresses.parquet, one to two rows an output "
+        "token (70 bytes each in memory, 3 on disk), and a map of it; every step is taken, none leapt: slower",
+    )
     add_output_options(parser, "print the summary as JSON, and nothing else")
     parser.set_defaults(execute=execute)
 
@@ -32,6 +39,8 @@ def execute(args: argparse.Namespace) -> int:
     from kvsim import scenario, study
     from kvsim.cli.progress import progress_bar
 
+    if args.addresses and args.folder is None:
+        raise InputError("--addresses: what it records goes into a run folder; name one with -o DIR")
     if args.folder is not None:
         from kvsim.reporting.run_folder import check_run_folder
 
@@ -44,7 +53,14 @@ def execute(args: argparse.Namespace) -> int:
         pasted, flags = as_overrides(args.engine_args)
     loaded = scenario.load(args.scenario, overrides=[*pasted, *args.overrides], variant=args.variant)
     with progress_bar(args) as progress:
-        result = study.run(loaded, seed=args.seed, stepwise=args.stepwise, check=args.check, progress=progress)
+        result = study.run(
+            loaded,
+            seed=args.seed,
+            stepwise=args.stepwise,
+            check=args.check,
+            addresses=args.addresses,
+            progress=progress,
+        )
         if args.folder is not None:
             from kvsim.reporting.run_folder import write_run
 

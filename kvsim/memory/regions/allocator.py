@@ -6,8 +6,9 @@ from heapq import heappop, heappush
 from typing import Any
 
 from kvsim.errors import CheckError
+from kvsim.memory.interface import Extent
 from kvsim.memory.regions.leap import RegionLeap
-from kvsim.memory.regions.placing import Placing
+from kvsim.memory.regions.placing import Placing, Region
 from kvsim.request import Sequence
 from kvsim.step import Ask, Blocked, Chunk, Grant, PoolUse, Short, Upkeep
 
@@ -113,8 +114,8 @@ class RegionAllocator(Placing):
             self._prefill_written += chunk.tokens
         if not self._sources:
             return False
-        for start, length in self._sources:
-            self._space.give(start, length)
+        for region, _ in self._sources:
+            self._space.give(*region)
         self._sources.clear()
         self._moving = 0
         return True
@@ -158,13 +159,30 @@ class RegionAllocator(Placing):
         unwritten = self.pool_slots - free - rounding - used - dead - moving
         return PoolUse(used, unwritten, dead, moving, 0, free, self._space.largest, rounding)
 
+    def extents(self) -> Seq[Extent]:
+        copying = {number for (_, length), number in self._sources if self._copied(number, length)}
+        own = [self._extent(number, region, number in copying, False) for number, region in self._regions.items()]
+        # With `parts` it is the tensor's second place that is copied to; what nobody copies any more counts the same.
+        return own + [
+            self._extent(number, region, not self._copied(number, region[1]), True) for region, number in self._sources
+        ]
+
+    def _copied(self, number: int, length: int) -> bool:
+        """A source of so many slots is being copied to the region that this sequence has now."""
+        owner = self._owners.get(number)
+        return self._parts == 1 and owner is not None and self.decodes.written_of(owner) == length
+
+    def _extent(self, number: int, region: Region, moving: bool, beside: bool) -> Extent:
+        start, length = region
+        return Extent(number, start, length, self._space.room(length) - length, moving, beside)
+
     def audit(self, live: Iterable[Sequence]) -> None:
         space = self._space
         owners = [s for s in live if s.id in self._regions]
         if len(owners) != len(self._regions):
             strays = sorted(set(self._regions) - {s.id for s in owners})
             raise CheckError(f"{self.name}: regions of requests {strays} are held by no live request (a leak)")
-        regions = [*self._regions.values(), *self._sources]
+        regions = [*self._regions.values(), *(source for source, _ in self._sources)]
         edge = 0
         for start, room in sorted([*((start, space.room(length)) for start, length in regions), *space.holes]):
             if start != edge:

@@ -55,8 +55,8 @@ class Placing(Allocator):
         self._regions: dict[int, Region] = {}
         self._owners: dict[int, Sequence] = {}
         """By id, as in `_regions`; a sequence is entered when the call that admits it succeeds."""
-        self._sources: list[Region] = []
-        """Regions whose content is being copied away during this step; with `parts` the one tensor at most."""
+        self._sources: list[tuple[Region, int]] = []
+        """Regions whose content is being copied away during this step, and whose; with `parts` one tensor at most."""
         self._moving = 0
         self._moves = 0
         """Regions given up for a new one in the latest acquire."""
@@ -91,7 +91,7 @@ class Placing(Allocator):
         if not region:
             return 0
         written = self.decodes.written_of(sequence)
-        self._sources.append(region)
+        self._sources.append((region, sequence.id))
         self._moving += written
         self._moves += 1
         return written
@@ -105,7 +105,7 @@ class Placing(Allocator):
         before = space.snapshot()
         space.give(*region)
         if larger:
-            for held in self._sources:
+            for held, _ in self._sources:
                 space.give(*held)
         room = space.room(need) + (space.room(part) if larger else 0)
         free, largest = space.free, space.largest
@@ -117,7 +117,7 @@ class Placing(Allocator):
         self._regions[sequence.id] = (start, need)
         self._moves += 1
         if second is not None:
-            self._sources = [(second, part)]
+            self._sources = [((second, part), sequence.id)]
             self._moving = part
         return written
 
@@ -125,11 +125,11 @@ class Placing(Allocator):
         """Slide everything down, the region of `last` to the end; the written slots of the regions that moved."""
         space, regions = self._space, self._regions
         order = sorted(regions, key=lambda number: (number == last.id, regions[number]))
-        for region in [*regions.values(), *self._sources]:
+        for region in [*regions.values(), *(source for source, _ in self._sources)]:
             space.give(*region)
         others = order[:-1] if last.id in regions else order
         copied = sum(self._put(number) for number in others)
-        self._sources = [(self._taken(length), length) for _, length in sorted(self._sources)]
+        self._sources = [((self._taken(length), length), number) for (_, length), number in sorted(self._sources)]
         return copied + sum(self._put(number) for number in order[len(others) :])
 
     def _put(self, number: int) -> int:

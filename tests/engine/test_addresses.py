@@ -1,0 +1,114 @@
+"""What the address recorder writes down, small runs by hand; the laws stand in `tests/laws/test_addresses.py`."""
+
+from kvsim.engine.run import simulate
+from kvsim.memory.contiguous import ContiguousAllocator
+from kvsim.memory.no_cache import NoCacheAllocator
+from kvsim.memory.paged import PagedAllocator
+from kvsim.memory.reserve import ReserveAllocator
+from kvsim.metrics.requests import whose
+from kvsim.request import Request
+from kvsim.scheduling.continuous import ContinuousScheduler
+from kvsim.scheduling.static import StaticScheduler
+from kvsim.step import CLASSES
+from kvsim.timing.interface import LinearTiming
+
+SECOND = -1
+"""The second sample of request 0, as a sequence."""
+
+
+def changes(allocator, *requests, scheduler=ContinuousScheduler, **limits):
+    """(time, start, length, sequence, class) of a run whose steps take 10 ps each."""
+    log = simulate(
+        [Request(number, 0, prompt, out, more_outputs=more) for number, (prompt, out, *more) in enumerate(requests)],
+        scheduler(allocator, **limits),
+        LinearTiming(step_ps=10),
+        max_model_len=32,
+        addresses=True,
+    ).recording.addresses.log
+    columns = zip(log.time_ps, log.start, log.slots, log.sequence, log.kind, strict=True)
+    return [(time, start, slots, sequence, CLASSES[kind]) for time, start, slots, sequence, kind in columns]
+
+
+def test_a_prompt_is_reserved_until_its_step_is_over_and_then_each_token_takes_a_slot():
+    assert changes(PagedAllocator(8, block_size=4), (3, 3)) == [
+        (0, 0, 4, 0, "reserved"),
+        (10, 0, 3, 0, "used"),
+        (20, 3, 1, 0, "used"),
+        (20, 4, 1, 0, "reserved"),
+        (20, 5, 3, 0, "internal"),
+        (30, 0, 8, 0, "free"),
+    ]
+
+
+def test_a_region_lies_where_the_allocator_put_it_and_grows_into_what_has_come_free():
+    assert changes(ContiguousAllocator(16, chunk=4), (3, 4), (2, 2)) == [
+        (0, 0, 4, 0, "reserved"),
+        (0, 4, 3, 1, "reserved"),
+        (0, 7, 1, 1, "internal"),
+        (10, 0, 3, 0, "used"),
+        (10, 4, 2, 1, "used"),
+        (20, 4, 4, 0, "free"),
+        (20, 3, 1, 0, "used"),
+        (20, 4, 2, 0, "reserved"),
+        (20, 6, 2, 0, "internal"),
+        (30, 4, 1, 0, "used"),
+        (40, 0, 8, 0, "free"),
+    ]
+
+
+def test_a_copy_is_moving_while_its_source_is_used():
+    assert changes(ContiguousAllocator(16, growth="cat"), (2, 2)) == [
+        (0, 0, 2, 0, "reserved"),
+        (10, 2, 2, 0, "moving"),
+        (10, 4, 1, 0, "reserved"),
+        (10, 0, 2, 0, "used"),
+        (20, 2, 3, 0, "free"),
+        (20, 0, 2, 0, "free"),
+    ]
+
+
+def test_what_the_address_space_rounds_up_is_external():
+    assert changes(ReserveAllocator(16, max_model_len=32, size="oracle", fit="buddy"), (4, 2)) == [
+        (0, 0, 5, 0, "reserved"),
+        (0, 5, 3, 0, "external"),
+        (10, 0, 4, 0, "used"),
+        (20, 0, 8, 0, "free"),
+    ]
+
+
+def test_samples_share_full_blocks_and_the_first_to_write_copies_the_last_one():
+    """The full block counts to the first sample, which gets a last block of its own; the second keeps the old one."""
+    assert changes(PagedAllocator(16, block_size=4), (5, 3, 2)) == [
+        (0, 0, 7, 0, "reserved"),
+        (0, 7, 1, 0, "internal"),
+        (10, 0, 4, 0, "used"),
+        (10, 8, 1, 0, "moving"),
+        (10, 9, 2, 0, "reserved"),
+        (10, 11, 1, 0, "internal"),
+        (10, 4, 1, SECOND, "used"),
+        (10, 5, 1, SECOND, "reserved"),
+        (10, 6, 2, SECOND, "internal"),
+        (20, 4, 4, 0, "free"),
+        (20, 8, 2, 0, "used"),
+        (30, 0, 4, 0, "free"),
+        (30, 8, 4, 0, "free"),
+    ]
+    assert whose(SECOND) == (0, 1)
+
+
+def test_whoever_is_done_before_its_batch_holds_dead_slots():
+    assert changes(PagedAllocator(16, block_size=4), (3, 1), (3, 3), scheduler=StaticScheduler) == [
+        (0, 0, 3, 0, "reserved"),
+        (0, 3, 1, 0, "internal"),
+        (0, 4, 4, 1, "reserved"),
+        (10, 0, 3, 0, "dead"),
+        (10, 4, 3, 1, "used"),
+        (20, 7, 1, 1, "used"),
+        (20, 8, 1, 1, "reserved"),
+        (20, 9, 3, 1, "internal"),
+        (30, 0, 12, 0, "free"),
+    ]
+
+
+def test_where_nothing_is_kept_nothing_lies_anywhere():
+    assert changes(NoCacheAllocator(), (3, 2)) == []
