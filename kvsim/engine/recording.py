@@ -183,6 +183,9 @@ class Recording:
         self.memory.never_written.gives_back(dropped)
         self.duplicates.left(dropped)
         self.duplicates.forked(kept, dropped, common)
+        if self.addresses is not None:
+            self.addresses.left(dropped)
+            self.addresses.forked(kept, dropped)
 
     def forked(self, parent: Sequence, child: Sequence, common: int) -> None:
         """`child` has forked off `parent` at the end of its prompt, of which they share `common` tokens for good."""

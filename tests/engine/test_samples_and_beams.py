@@ -9,14 +9,15 @@ from kvsim.metrics.memory import SERIES
 from kvsim.request import Request
 from kvsim.scheduling.continuous import ContinuousScheduler
 from kvsim.timing.interface import LinearTiming
+from tests.laws.test_addresses import holds
 
 STEP_PS = 1000
 
 
-def served(requests, allocator, *, stepwise=False, **options):
+def served(requests, allocator, *, stepwise=False, addresses=False, **options):
     scheduler = ContinuousScheduler(allocator, max_num_seqs=8, max_num_batched_tokens=64, **options)
     timing = LinearTiming(step_ps=STEP_PS)
-    return simulate(requests, scheduler, timing, max_model_len=64, stepwise=stepwise, check=True)
+    return simulate(requests, scheduler, timing, max_model_len=64, stepwise=stepwise, check=True, addresses=addresses)
 
 
 def column(log, name):
@@ -85,6 +86,7 @@ def test_beams_leap_as_they_step():
         assert totals[0].slots_ps == totals[1].slots_ps
         assert totals[0].shared_ps == totals[1].shared_ps
         assert totals[0].duplicate_ps == totals[1].duplicate_ps
+        holds(served(requests, PagedAllocator(slots, block_size=4), stepwise=True, addresses=True))
 
 
 def test_a_beam_that_was_preempted_has_fallen_behind_and_is_left_alone():
