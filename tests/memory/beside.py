@@ -85,12 +85,13 @@ class Beside:
 
     def retire(self, sequence):
         self.allocator.retire(sequence)
+        assert not sequence.decoding
         self.model.retire(sequence.id)
         self.compare()
 
     def release(self, sequence):
         self.allocator.release(sequence)
-        assert sequence.written == self.model.written[sequence.id]
+        assert (sequence.decoding, sequence.written) == (False, self.model.written[sequence.id])
         self.model.release(sequence.id)
         del self.live[sequence.id]
         self.compare()
