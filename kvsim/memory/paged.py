@@ -84,8 +84,7 @@ class BlockAllocator(Allocator):
         if need > free:
             return self._short(need)
         more: list[int] = []
-        writers: list[int] = []
-        """Those that get a copy of their last block."""
+        writers: list[int] = []  # those that get a copy of their last block
         for ask in asks:
             table = self._table(ask.sequence)
             blocks = max(0, -(-ask.tokens // size) - table)
