@@ -68,9 +68,15 @@ class NoCacheAllocator(Allocator):
         return PoolUse(0, 0, 0, 0, 0, 0, 0)
 
     def audit(self, live: Iterable[Sequence]) -> None:
+        live = list(live)
         strays = self._members - {sequence.id for sequence in live}
         if strays:
             raise CheckError(f"{self.name}: requests {sorted(strays)} were let in and are not live (a leak)")
+        written = sum(self.decodes.written_of(sequence) for sequence in live if sequence.decoding)
+        if written != self.decodes.written:
+            raise CheckError(
+                f"{self.name}: {self.decodes.written} tokens count as written by those that decode, they have {written}"
+            )
 
 
 class NothingLeap(Leap):

@@ -89,10 +89,12 @@ class BlockAllocator(Allocator):
         if need > free:
             return self._short(need)
         more: list[int] = []
+        writers: list[int] = []  # those that get a copy of their last block
         for ask in asks:
             table = self._table(ask.sequence)
             blocks = max(0, -(-ask.tokens // size) - table)
-            if not decodes and sharing.must_copy(ask.sequence.id):
+            if not decodes and sharing.must_copy(ask.sequence.id, writers):
+                writers.append(ask.sequence.id)
                 blocks += 1
             if ask.admit:
                 # The gate, where there is one, asks for at least what the first chunk takes.
@@ -103,21 +105,17 @@ class BlockAllocator(Allocator):
             if need > free:
                 return self._short(blocks)
             more.append(blocks)
-        copies = copied = 0
+        copies, copied = len(writers), sum(map(sharing.copy, writers))
         if decodes:
             self._together = True
             if sharing.copies_due:
                 copies, copied = sharing.copy_all()
         for ask, blocks in zip(asks, more, strict=True):
             number = ask.sequence.id
-            if ask.sequence.decoding:
-                if sharing.must_copy(number):
-                    copied += sharing.copy(number)
-                    copies += 1
-                elif blocks:
-                    self._ahead.add(number)
-            elif blocks:
+            if not ask.sequence.decoding and blocks:
                 self._tables[number] = self._tables.get(number, 0) + blocks
+            elif blocks and number not in writers:
+                self._ahead.add(number)
         if need:
             self.take(need, need - copies)
         if not copies:

@@ -5,6 +5,7 @@ filled block waits for the first of its holders to write. Each writer but the la
 (copy-on-write, PagedAttention s4.4).
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 
@@ -68,9 +69,10 @@ class Sharing:
             self.blocks += 1
             self.copies_due += 1
 
-    def must_copy(self, sequence: int) -> bool:
-        """The next token that it writes goes into a block that others hold as well."""
-        return sequence in self._last
+    def must_copy(self, sequence: int, before: Collection[int]) -> bool:
+        """The next token that it writes goes into a block that others hold as well, also when those `before` copied."""
+        last = self._last.get(sequence)
+        return last is not None and len(last.holders) - sum(other in last.holders for other in before) > 1
 
     def copy(self, sequence: int) -> int:
         """It gets a copy of its last block; the written slots copied."""

@@ -324,8 +324,9 @@ class FreesInSilence(PagedAllocator):
 
 class CountsItsAttempts(PagedAllocator):
     def acquire(self, asks, *, decodes=False):
-        self.upkeep.allocations += 1
-        return super().acquire(asks, decodes=decodes)
+        got = super().acquire(asks, decodes=decodes)
+        self.upkeep.allocations += isinstance(got, Short)
+        return got
 
 
 class StartsInUse(PagedAllocator):

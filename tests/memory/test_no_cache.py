@@ -52,3 +52,11 @@ def test_who_was_not_let_in_cannot_leave_and_who_is_no_longer_live_must():
         allocator.audit([])
     allocator.release(one)
     allocator.audit([])
+
+
+def test_an_audit_counts_what_those_that_decode_have_written():
+    allocator = NoCacheAllocator()
+    held = decoding(allocator, 10, 4)
+    allocator.decodes.written -= 1
+    with pytest.raises(CheckError, match="13 tokens count as written by those that decode, they have 14"):
+        allocator.audit(held)

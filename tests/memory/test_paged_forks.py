@@ -69,6 +69,15 @@ def test_a_copy_needs_a_block_of_its_own():
     allocator.audit([one, two])
 
 
+def test_of_two_writers_that_ask_in_one_call_one_copies():
+    allocator = PagedAllocator(40, block_size=4)
+    family = samples(allocator, 6, 2)
+    assert allocator.acquire([Ask(one, 7) for one in family]) == Grant(2)
+    assert allocator.usage().free == 40 - 3 * 4
+    allocator.settle([])
+    allocator.audit(family)
+
+
 def test_who_leaves_with_a_copy_on_the_way_takes_the_copy_along():
     allocator = PagedAllocator(40, block_size=4)
     one, two = samples(allocator, 6, 2)

@@ -64,7 +64,7 @@ class Walk(User):
             wants[sequence.id] = 1 if sequence.decoding else self.random.randint(min(left, 1), left)
         asked = [s for s in self.running if not s.decoding and wants[s.id]]
         asks = [Ask(s, self.written[s.id] + wants[s.id]) for s in asked]
-        if self.chance(0.8) and isinstance(self.acquire(asks, decodes=True), Grant):
+        if self.chance(0.8) and self._extend_together(asks, one_by_one=self.chance(0.2)):
             chunks += [Chunk(s, wants[s.id], self.written[s.id]) for s in asked]
             return False
         lost = False
@@ -83,6 +83,13 @@ class Walk(User):
                 if not sequence.decoding:
                     chunks.append(Chunk(sequence, want, written))
         return lost
+
+    def _extend_together(self, asks: list[Ask], *, one_by_one: bool) -> bool:
+        """Everyone's slots in one call, in which those that decode may ask one by one."""
+        if one_by_one:
+            asks = asks + [Ask(s, self.written[s.id] + 1) for s in self.running if s.decoding]
+            asks.sort(key=lambda ask: ask.sequence.admission)
+        return isinstance(self.acquire(asks, decodes=not one_by_one), Grant)
 
     def _preempt(self, victim: Sequence, for_good: bool) -> None:
         self.release(victim)

@@ -1,0 +1,172 @@
+"""An allocator with its naive model beside it: every verb is done to both, and they must agree after each."""
+
+from copy import deepcopy
+from dataclasses import asdict
+from itertools import pairwise
+
+from kvsim.step import Ask, Grant, PoolUse, Short
+from tests.memory.naive_blocks import NaiveBlocks
+from tests.memory.naive_regions import NaiveRegions
+
+WEIGHTS = ((1, 0), (0, 1), (10**12 + 7, 10**9 + 1))
+"""(a, b) of the weighted sums of a leap."""
+
+
+class Beside:
+    """To be used like the allocator; whatever is not a verb is the allocator's."""
+
+    def __init__(self, allocator, model):
+        self.allocator, self.model = allocator, model
+        self.live, self.landing = {}, set()
+
+    def __getattr__(self, name):
+        return getattr(self.allocator, name)
+
+    def decoding(self):
+        return [s for s in self.live.values() if s.decoding]
+
+    def acquire(self, asks, *, decodes=False):
+        model, written, short = deepcopy(self.model), self.model.written, None
+        model.begin()
+        everyone = [*asks]
+        if decodes:
+            everyone += [Ask(s, written[s.id] + 1) for s in self.decoding()]
+            everyone.sort(key=lambda ask: ask.sequence.admission)
+        for sequence, tokens, admit, gate, alone in everyone:
+            short = model.grow(sequence.id, tokens, admit=admit, gate=gate, alone=alone, reach=sequence.reach)
+            if short is not None:
+                break
+        got = self.allocator.acquire(asks, decodes=decodes)
+        assert isinstance(got, Short if short else Grant)
+        if short is None:
+            slid = [(one.sequence.id, one.short[1:], one.outcome) for one in got.compacted]
+            assert slid == [(name, numbers, "compact") for name, numbers in model.compacted]
+            assert got[:2] == (model.copied, model.pages)
+            self.model = model
+            for ask in asks:
+                if ask.admit:
+                    self.live[ask.sequence.id] = ask.sequence
+                    model.enter(ask.sequence.id)
+                    if ask.sequence.written:
+                        self.landing.add(ask.sequence.id)
+        elif len(everyone) == 1:
+            assert got == Short("capacity" if short[0] > short[1] else "fragmentation", *short)
+        self.compare()
+        return got
+
+    def settle(self, chunks, *, stalled=False):
+        free, decoding = self.model.free(), self.decoding()
+        self.model.settle()
+        came_free = self.allocator.settle(chunks, stalled=stalled)
+        assert came_free == (self.model.free() > free)
+        for sequence in () if stalled else decoding:
+            self.model.write(sequence.id, 1)
+        for sequence, tokens, _ in chunks:
+            self.model.write(sequence.id, tokens)
+        self.compare()
+        return came_free
+
+    def begin_decode(self, sequence):
+        self.allocator.begin_decode(sequence)
+        self.compare()
+
+    def land(self, sequence):
+        self.allocator.land(sequence)
+        self.model.write(sequence.id, sequence.written)
+        self.landing.discard(sequence.id)
+        self.compare()
+
+    def fork(self, parent, child):
+        common = self.allocator.fork(parent, child)
+        assert common == self.model.fork(parent.id, child.id)
+        self.live[child.id] = child
+        self.compare()
+        return common
+
+    def retire(self, sequence):
+        self.allocator.retire(sequence)
+        assert not sequence.decoding
+        self.model.retire(sequence.id)
+        self.compare()
+
+    def release(self, sequence):
+        self.allocator.release(sequence)
+        assert (sequence.decoding, sequence.written) == (False, self.model.written[sequence.id])
+        self.model.release(sequence.id)
+        del self.live[sequence.id]
+        self.compare()
+
+    def leap(self, limit):
+        leap, uses = self.allocator.leap(limit), self.uses_of_the_steps(limit)
+        assert leap.steps == len(uses)
+        if uses:
+            levels = [use.unwritten for use in uses]
+            for steps in {1, 1 + len(uses) // 2, len(uses)}:
+                assert leap.use_at(steps - 1) == uses[steps - 1]
+                assert leap.unwritten_peak(steps // 2, steps) == max(levels[steps // 2 : steps])
+                for a, b in WEIGHTS:
+                    weighted = sum((a + b * step) * level for step, level in enumerate(levels[:steps]))
+                    assert leap.unwritten_sum(steps, a, b) == weighted
+            assert leap.bound >= max(levels)
+        return LeapBeside(self, leap)
+
+    def uses_of_the_steps(self, limit):
+        """What the model says during each step up to the first that is short, or has a cost of its own."""
+        model, uses, names = deepcopy(self.model), [], [s.id for s in self.decoding()]
+        for _ in range(limit):
+            owned = sum(map(model.owned, names))
+            model.begin()
+            short = any(model.grow(name, model.written[name] + 1) for name in names)
+            grown = sum(map(model.owned, names)) != owned
+            if short or model.copied or (grown and not model.grows_in_leaps):
+                break
+            uses.append(PoolUse(*model.usage()))
+            for name in names:
+                model.write(name, 1)
+        return uses
+
+    def compare(self):
+        allocator, model, live = self.allocator, self.model, self.live.values()
+        use = allocator.usage()
+        assert use == PoolUse(*model.usage())
+        assert min(use) >= 0
+        assert sum(use) - use.largest_hole == allocator.pool_slots == model.slots
+        assert allocator.shared_slots == model.shared()
+        assert asdict(allocator.upkeep) == model.work
+        for need in (1, 3, 24, max(1, model.slots)):
+            assert allocator.external(need) == model.external(need)
+        for sequence in live:
+            assert allocator.owned(sequence) == model.owned(sequence.id)
+            # One that comes back knows what it had written before that is in its slots again.
+            back = sequence.written if sequence.id in self.landing else 0
+            assert allocator.decodes.written_of(sequence) == model.written[sequence.id] + back
+        decoding = self.decoding()
+        assert allocator.decodes.count == len(decoding)
+        assert allocator.decodes.written == sum(model.written[s.id] for s in decoding)
+        if not self.landing:
+            allocator.audit(live)
+        if isinstance(model, NaiveBlocks):
+            assert allocator.references == sum(model.references.values())
+        if isinstance(model, NaiveRegions):
+            # Extents do not overlap, and what is free is merged (to whole buddies) as far as it can be.
+            edges = sorted((start, start + room) for start, room, _ in model.places.values())
+            assert all(end <= start for (_, end), (start, _) in pairwise(edges))
+            assert allocator._space.holes == model.holes()
+
+
+class LeapBeside:
+    def __init__(self, beside, leap):
+        self.beside, self.leap = beside, leap
+
+    def __getattr__(self, name):
+        return getattr(self.leap, name)
+
+    def apply(self, steps):
+        beside = self.beside
+        self.leap.apply(steps)
+        for _ in range(steps):
+            for sequence in beside.decoding():
+                assert beside.model.grow(sequence.id, beside.model.written[sequence.id] + 1) is None
+            for sequence in beside.decoding():
+                beside.model.write(sequence.id, 1)
+        beside.compare()
