@@ -98,7 +98,7 @@ class Recording:
 
     def beside(self, external: int, allocator: Allocator) -> Beside:
         """What is to be known of the pool beside the allocator's own count."""
-        return Beside(external, allocator.shared_slots, self.duplicates.slots)
+        return Beside(external, allocator.shared_slots, self.duplicates.slots if allocator.keeps else 0)
 
     def stepped(
         self,

@@ -70,7 +70,7 @@ class Replica:
         self._unforked: dict[int, Journey] = {}
         """Samples whose prompt is still being computed, by the sequence that they will be."""
         self._leaving: list[Journey] = []
-        """Running requests whose client has gone; they leave at the end of the step."""
+        """Requests whose client has gone; what runs of them by then leaves at the end of the step."""
 
     # What comes from outside.
 
@@ -91,10 +91,13 @@ class Replica:
             return
         recording.arrived(now, journey)
         first, *others = journey.samples
-        if self.scheduler.forks:
-            first.sequence.samples = tuple(other.sequence for other in others)
+        first.sequence.samples = tuple(other.sequence for other in others)
+        if self.scheduler.forks(first.sequence):
             self._unforked.update((other.sequence.id, other) for other in others)
             others = []
+        else:
+            first.sequence.samples = ()
+        queue_begins = not self.scheduler.waiting_count
         for sample in (first, *others):
             self.live[sample.sequence.id] = sample
             self.scheduler.submit(sample.sequence)
@@ -102,7 +105,7 @@ class Replica:
             At(self.clock, request.patience_ps, ARRIVAL, lambda _: self.cancel(journey))
         if self._next is None:
             self._schedule(0)
-        elif not self.scheduler.stable_steps(1):
+        elif queue_begins or not self.scheduler.stable_steps(1):
             self._cut()
         self._audit()
 
@@ -112,10 +115,9 @@ class Replica:
         if not live:
             return
         self.end_ps = self.clock.now_ps
+        self._leaving.append(journey)
         for sample in live:
-            if sample.sequence.id in self.scheduler.running:
-                self._leaving.append(sample)
-            else:
+            if sample.sequence.id not in self.scheduler.running:
                 self._end(sample, "cancelled")
         self._cut()
         self._audit()
@@ -152,8 +154,9 @@ class Replica:
             self._finish_due(self._sampled(sampled))
             self._hand_over()
             for journey in self._leaving:
-                if journey.sequence.id in self.live:
-                    self._end(journey, "cancelled")
+                for sample in journey.samples:
+                    if sample.sequence.id in self.live:
+                        self._end(sample, "cancelled")
             self._leaving.clear()
             self._hand_over()
         self._audit()
@@ -200,7 +203,7 @@ class Replica:
         limit = self.scheduler.stable_steps(finish - decodes.clock)
         if not limit:
             return None
-        rows, context = self.scheduler.rows()
+        rows, context, pairs = self.scheduler.rows()
         if self.allocator.keeps:
             base, slope = self.timing.decode(rows)
             ramp = Ramp(base + slope * context, slope * rows)
@@ -208,9 +211,7 @@ class Replica:
             base, slope, pair, until = self.timing.anew(rows, context)
             limit = limit if until is None else min(limit, -((context - until) // rows))
             # With the growth of each context by a token, the pairs grow by the contexts so far, one more for each.
-            ramp = Ramp(
-                base + slope * context + pair * decodes.pairs, slope * rows + pair * (context + rows), pair * rows
-            )
+            ramp = Ramp(base + slope * context + pair * pairs, slope * rows + pair * (context + rows), pair * rows)
         if slope < 0:
             raise CheckError(f"a context token takes {slope} ps: the clock must go forward, so no part of a step may")
         leap = self.allocator.leap(limit)
@@ -245,6 +246,7 @@ class Replica:
     def _next_plan(self, now: int) -> StepPlan | None:
         """The next plan that computes something; None when there is nothing to do."""
         scheduler = self.scheduler
+        idle = StepPlan()
         # A plan may only abort or preempt; each of these leaves one request fewer to do it to.
         for _ in range(2 * len(self.live) + 2):
             if not (scheduler.running_count or scheduler.waiting_count):
@@ -253,7 +255,9 @@ class Replica:
             self._take_note(now, plan)
             self._hand_over()
             if not plan.empty:
+                plan.moved_before(idle)
                 return plan
+            idle.moved_before(plan)
         if not (scheduler.running_count or scheduler.waiting_count):
             return None
         raise RunError(self._progress.diagnosis(now, "nothing is planned although requests wait or run"))
@@ -325,6 +329,7 @@ class Replica:
         if len(due) > 1:
             due.sort(key=lambda sequence: sequence.admission)
         for sequence in due:
+            self.recording.gaps.left(sequence)
             self.scheduler.finish(sequence)
 
     def _hand_over(self) -> None:
