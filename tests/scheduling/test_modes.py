@@ -1,4 +1,4 @@
-"""What happens when a running request cannot be extended, told by name: recompute, abort, never; and who the victim is."""
+"""What happens when a running request cannot be extended: abort, never, and who the victim is."""
 
 import pytest
 
@@ -79,7 +79,7 @@ def test_with_never_who_could_reach_beyond_the_pool_is_refused():
 def test_where_nothing_is_kept_nothing_can_run_short():
     requests = [Request(number, 0, 40, 4) for number in range(4)]
     log = serve(requests, lambda: stories.scheduler(allocator=NoCacheAllocator()))
-    assert ends(log) == {number: ("finished", 4000, 4) for number in range(4)}
+    assert ends(log) == dict.fromkeys(range(4), ("finished", 4000, 4))
     assert events(log) == []
     assert log.recording.memory.totals.slots_ps == [0] * 8
 

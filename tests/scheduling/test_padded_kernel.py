@@ -4,7 +4,7 @@ from kvsim.request import Request
 from kvsim.step import Rows
 from kvsim.timing.interface import LinearTiming
 from tests.scheduling import stories
-from tests.scheduling.stories import ends, ids, serve, series, step, submit
+from tests.scheduling.stories import ends, ids, series, serve, step, submit
 
 
 def scheduler(pool=1000, **rules):

@@ -6,7 +6,7 @@ from kvsim.scheduling.prefill_first import PrefillFirstScheduler
 from kvsim.step import NO_ROWS
 from kvsim.timing.interface import LinearTiming
 from tests.scheduling import stories
-from tests.scheduling.stories import chunks, ends, events, gaps, ids, records, serve, series, step, submit, waiting
+from tests.scheduling.stories import chunks, ends, events, gaps, ids, records, series, serve, step, submit, waiting
 
 
 def scheduler(pool=1000, **rules):

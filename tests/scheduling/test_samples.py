@@ -12,7 +12,7 @@ from kvsim.scheduling.continuous import ContinuousScheduler
 from kvsim.scheduling.prefill_first import PrefillFirstScheduler
 from kvsim.scheduling.static import StaticScheduler
 from tests.scheduling import stories
-from tests.scheduling.stories import ends, events, gaps, records, serve, series
+from tests.scheduling.stories import ends, events, gaps, records, series, serve
 
 scheduler = stories.scheduler
 
@@ -164,7 +164,7 @@ def blocks_first():
 
 
 def test_copies_wait_while_prompts_are_computed():
-    """The samples have forked at 1,000; the prompt of 1 is computed before they write, and only then are copies made."""
+    """The samples fork at 1,000; the prompt of 1 is computed before they write, and only then are copies made."""
     log = serve([Request(0, 0, 5, 3, more_outputs=(3,)), Request(1, 500, 3, 2)], blocks_first)
     assert series(log, "prefill_tokens", "moving", "decode_tokens") == [(5, 0, 0), (3, 0, 0), (0, 1, 3), (0, 0, 2)]
     # Both samples wait for it: 2 gaps of 2,000 and 2 of 1,000, and the gap of 1.
@@ -176,7 +176,7 @@ def test_copies_wait_while_prompts_are_computed():
 
 @pytest.mark.parametrize("kind", [ContinuousScheduler, PrefillFirstScheduler, StaticScheduler])
 def test_an_allocator_that_cannot_share_computes_and_keeps_the_prompt_for_each_sample(kind):
-    """Prompts of 5 are kept three times, then twice: 10 and 5 slots that sharing would have saved, while each decodes."""
+    """Prompts of 5 are kept three times, then twice: sharing would have saved 10 slots, then 5."""
     log = serve(
         [Request(0, 0, 5, 3, more_outputs=(2, 4))],
         lambda: scheduler(kind, allocator=ContiguousAllocator(64, chunk=8)),

@@ -131,7 +131,7 @@ def test_all_rows_are_computed_so_that_a_step_of_the_batch_takes_as_long_whoever
 
 
 def test_a_preempted_member_waits_for_a_later_batch():
-    """8 slots for two of 3 + 4: in the third step 1 loses its 4, and starts again with 5 known tokens when 0 is done."""
+    """8 slots for two of 3 + 4: in the third step 1 loses its 4; it starts again with 5 known tokens when 0 is done."""
     log = serve([Request(0, 0, 3, 4), Request(1, 0, 3, 4)], lambda: scheduler(8))
     assert ends(log) == {0: ("finished", 4000, 4), 1: ("finished", 6000, 4)}
     assert (records(log)[1].lost_tokens, records(log)[1].recomputed_tokens) == (4, 4)
