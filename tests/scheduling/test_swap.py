@@ -100,7 +100,7 @@ def test_who_is_swapped_out_within_its_prompt_goes_on_with_it():
 
 
 def test_coming_back_keeps_to_the_token_budget():
-    """Budget 5, 24 slots. 1 has least work and goes for the prompt of 2; when 0 leaves there is room, but 2 takes all 5."""
+    """Budget 5, 24 slots. 1 has least work and goes for the prompt of 2; when 0 leaves, 2 takes all 5."""
     engine = scheduler(24, budget=5, seqs=4, reserve_full_isl=False, victim="least-work")
     first, *_ = submit(engine, 10, 2, 13)
     gone = [swapped(step(engine)) for _ in range(5)]

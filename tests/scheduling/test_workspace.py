@@ -68,7 +68,7 @@ def test_a_prompt_that_is_too_long_for_any_step_is_refused_on_arrival(kind, rule
 
 @Whole
 def test_a_preempted_request_that_has_become_too_long_for_a_step_is_aborted(kind, rules):
-    """16 slots for two of 4: full with 8 each. 1 is preempted at 5,000 with 9 known tokens, one more than a step has."""
+    """16 slots for two of 4: full with 8 each. 1 is preempted at 5,000 with 9 known tokens, one too many."""
     log = serve([Request(0, 0, 4, 6), Request(1, 0, 4, 9)], lambda: scheduler(kind, pool=16, **rules))
     assert ends(log) == {0: ("finished", 6000, 6), 1: ("aborted", 6000, 5)}
     assert events(log) == [(5000, 0, "capacity", "preempt"), (6000, 1, "activation", "abort")]
