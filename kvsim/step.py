@@ -152,6 +152,13 @@ class Rows(NamedTuple):
     height: int
     """Rows."""
     context: int
+    pairs: int = 0
+    """Pairs of tokens that attend to one another where all of the context is computed again (0 where KV is kept)."""
+
+    @classmethod
+    def even(cls, height: int, length: int, *, anew: bool) -> "Rows":
+        """Rows that all attend to `length` tokens, computed `anew` in each step or kept."""
+        return cls(height, height * length, height * (length * (length + 1) // 2) if anew else 0)
 
 
 NO_ROWS = Rows(0, 0)
@@ -171,7 +178,7 @@ class StepPlan:
     rectangle: bool = False
     """The chunks are padded to the longest of them."""
     pairs: int = 0
-    """Pairs of tokens that attend to one another where nothing is kept and all of `rows.context` is computed again."""
+    """Pairs of tokens that attend to one another in a step that keeps nothing and computes all contexts again."""
     copied_slots: int = 0
     mapped_pages: int = 0
     gathered_slots: int = 0
@@ -197,6 +204,13 @@ class StepPlan:
             self.blocked += grant.compacted
             self.granted += [blocked.sequence for blocked in grant.compacted]
 
+    def moved_before(self, plan: "StepPlan") -> None:
+        """What an earlier plan that computes nothing has moved is charged to this one."""
+        self.copied_slots += plan.copied_slots
+        self.mapped_pages += plan.mapped_pages
+        self.gathered_slots += plan.gathered_slots
+        self.swapped_slots += plan.swapped_slots
+
     @property
     def context(self) -> int:
         """Tokens that the decoding part attends to, padding included."""
@@ -214,6 +228,11 @@ class StepPlan:
         if not self.rectangle or len(shapes) < 2:
             return shapes
         return [(max(tokens for tokens, _ in shapes), max(written for _, written in shapes))] * len(shapes)
+
+    @property
+    def computed_anew(self) -> int:
+        """Tokens computed where nothing is kept: everyone's whole context, padding included."""
+        return self.rows.context + sum(tokens + written for tokens, written in self.padded_chunks)
 
     @property
     def padding_tokens(self) -> int:

@@ -150,7 +150,8 @@ class LeapInFlight:
             self._apply(done)
         start_ps = self.start_ps + self._ramp.until(done)
         if start_ps < now_ps:
-            clock, use = self._allocator.decodes.clock, self._allocator.leap(1).use_at(0)
+            self._allocator.acquire((), decodes=True)
+            clock, use = self._allocator.decodes.clock, self._allocator.usage()
             self._recording.stopped(start_ps, now_ps, clock, use, self._beside, self._batch)
 
     def _apply(self, steps: int) -> None:

@@ -117,7 +117,7 @@ class Recording:
 
     def beside(self, external: int, allocator: Allocator, host: int) -> Beside:
         """What is to be known of the pool beside the allocator's own count."""
-        shared, duplicate = allocator.shared_slots, self.duplicates.slots
+        shared, duplicate = allocator.shared_slots, self.duplicates.slots if allocator.keeps else 0
         return Beside(external, shared, duplicate, host) if external or shared or duplicate or host else NOTHING
 
     def stepped(

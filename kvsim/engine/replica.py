@@ -73,7 +73,7 @@ class Replica:
         self._unforked: dict[int, Journey] = {}
         """Samples whose prompt is still being computed, by the sequence that they will be."""
         self._leaving: list[Journey] = []
-        """Running requests whose client has gone; they leave at the end of the step."""
+        """Requests whose client has gone; what runs of them by then leaves at the end of the step."""
 
     # What comes from outside.
 
@@ -94,11 +94,15 @@ class Replica:
             return
         recording.arrived(now, journey)
         alone = journey.samples
-        if len(alone) > 1 and self.scheduler.forks:
+        if len(alone) > 1:
             _, *others = alone
             journey.sequence.samples = tuple(other.sequence for other in others)
-            self._unforked.update((other.sequence.id, other) for other in others)
-            alone = [journey]
+            if self.scheduler.forks(journey.sequence):
+                self._unforked.update((other.sequence.id, other) for other in others)
+                alone = [journey]
+            else:
+                journey.sequence.samples = ()
+        queue_begins = not self.scheduler.waiting_count
         for sample in alone:
             self.live[sample.sequence.id] = sample
             self.scheduler.submit(sample.sequence)
@@ -106,7 +110,7 @@ class Replica:
             At(self.clock, request.patience_ps, ARRIVAL, lambda _: self.cancel(journey))
         if self._next is None:
             self._schedule(0)
-        elif not self.scheduler.stable_steps(1):
+        elif queue_begins or not self.scheduler.stable_steps(1):
             self._cut()
         self._audit()
 
@@ -116,10 +120,9 @@ class Replica:
         if not live:
             return
         self.end_ps = self.clock.now_ps
+        self._leaving.append(journey)
         for sample in live:
-            if sample.sequence.id in self.scheduler.running:
-                self._leaving.append(sample)
-            else:
+            if sample.sequence.id not in self.scheduler.running:
                 self._end(sample, "cancelled")
         self._cut()
         self._audit()
@@ -158,8 +161,9 @@ class Replica:
             self._replace_due()
             if self._leaving:
                 for journey in self._leaving:
-                    if journey.sequence.id in self.live:
-                        self._end(journey, "cancelled")
+                    for sample in journey.samples:
+                        if sample.sequence.id in self.live:
+                            self._end(sample, "cancelled")
                 self._leaving.clear()
                 self._hand_over()
         self._audit()
@@ -211,7 +215,7 @@ class Replica:
         limit = self.scheduler.stable_steps(until - decodes.clock)
         if not limit:
             return None
-        rows, context = self.scheduler.rows()
+        rows, context, pairs = self.scheduler.rows()
         if self.allocator.keeps:
             base, slope = self.timing.decode(rows)
             ramp = Ramp(base + slope * context, slope * rows)
@@ -219,9 +223,7 @@ class Replica:
             base, slope, pair, below = self.timing.anew(rows, context)
             limit = limit if below is None else min(limit, -((context - below) // rows))
             # With the growth of each context by a token, the pairs grow by the contexts so far, one more for each.
-            ramp = Ramp(
-                base + slope * context + pair * decodes.pairs, slope * rows + pair * (context + rows), pair * rows
-            )
+            ramp = Ramp(base + slope * context + pair * pairs, slope * rows + pair * (context + rows), pair * rows)
         if slope < 0:
             raise CheckError(f"a context token takes {slope} ps: the clock must go forward, so no part of a step may")
         leap = self.allocator.leap(limit)
@@ -258,6 +260,7 @@ class Replica:
     def _next_plan(self, now: int) -> StepPlan | None:
         """The next plan that computes something; None when there is nothing to do."""
         scheduler = self.scheduler
+        idle = StepPlan()
         # A plan may only abort or preempt; each of these leaves one request fewer to do it to.
         for _ in range(2 * len(self.live) + 2):
             if not (scheduler.running_count or scheduler.waiting_count):
@@ -267,7 +270,9 @@ class Replica:
             if plan.aborted or plan.preempted:
                 self._hand_over()
             if not plan.empty:
+                plan.moved_before(idle)
                 return plan
+            idle.moved_before(plan)
         if not (scheduler.running_count or scheduler.waiting_count):
             return None
         raise RunError(self._progress.diagnosis(now, "nothing is planned although requests wait or run"))
@@ -358,6 +363,7 @@ class Replica:
             due.sort(key=lambda sequence: sequence.admission)
         if due:
             for sequence in due:
+                self.recording.gaps.left(sequence)
                 self.scheduler.finish(sequence)
             self._hand_over()
 

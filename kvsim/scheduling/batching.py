@@ -23,14 +23,19 @@ class BatchScheduler(Growing, ABC):
 
     # What is known of the steps to come.
 
+    def impossible(self, sequence: Sequence) -> Short | None:
+        if self.chunked_prefill or sequence.tokens <= self.budget:
+            return None
+        return Short("activation", sequence.tokens, self.budget, self.budget)
+
     def rows(self) -> Rows:
         if self._compact:
-            return self._compact.rows()
+            return self._compact.rows(anew=not self.allocator.keeps)
         decodes = self.allocator.decodes
-        return Rows(decodes.count, decodes.written + decodes.count)
+        return Rows(decodes.count, decodes.written + decodes.count, 0 if self.allocator.keeps else decodes.pairs)
 
     def stable_steps(self, limit: int) -> int:
-        gathers = self._compact is not None and self._compact.gathered
+        gathers = self._compact is not None and self._compact.scattered
         if self.prefilling or gathers or not self.running or (self.waiting_count and not self._blocked):
             return 0
         return limit
@@ -46,9 +51,9 @@ class BatchScheduler(Growing, ABC):
         """Admit the head of the queue with the first `chunk` tokens of its prompt; False if there is no memory."""
         allocator = self.allocator
         got: Grant | Short
-        if self.preemption == "never" and self._committed + self._commitment(head) > allocator.pool_slots:
-            use = allocator.usage()
-            got = Short("capacity", allocator.capacity(head.reach), use.free, use.largest_hole)
+        uncommitted = allocator.pool_slots - self._committed
+        if self.preemption == "never" and self._commitment(head) > uncommitted:
+            got = Short("capacity", self._commitment(head), uncommitted, uncommitted)
         else:
             got = allocator.acquire((Ask(head, chunk, True, gate, not self.running),))
         if isinstance(got, Short):
@@ -63,29 +68,32 @@ class BatchScheduler(Growing, ABC):
         plan.chunks.append(Chunk(head, chunk, 0))
         return True
 
-    def _swap_in(self, plan: StepPlan) -> bool:
-        """Let in those that wait in host memory, first in, while there is room; False if some still wait.
+    def _swap_in(self, plan: StepPlan, budget: int) -> int | None:
+        """Let in those that wait in host memory while there is room; the budget left, or None if some still wait.
 
-        They decode in this very step; one that had known tokens left to compute goes on with them in the next.
+        They go on where they were in this very step.
         """
         allocator, host = self.allocator, self.host
         while (head := self.head) is not None and self._swapped:
             assert host is not None
             if not self._has_seats(head):
                 self._blocked = True
-                return False
-            wanted = min(head.written + 1, head.tokens)
-            need = allocator.capacity(max(head.reach, wanted))
+                return None
+            if not budget:
+                return None
+            need = allocator.capacity(head.reach)
             if need > allocator.most_slots:
                 host.give(head.id)
                 head.written = 0
                 self._abort(plan, head, "outgrown", need)
                 continue
+            want = self._want(head, budget)
+            wanted = head.written + want
             got = allocator.acquire((Ask(head, wanted, True, wanted, not self.running),))
             if isinstance(got, Short):
                 plan.blocked.append(Blocked(head, got, "wait"))
                 self._blocked = True
-                return False
+                return None
             plan.take(got)
             self._dequeue()
             host.give(head.id)
@@ -98,7 +106,9 @@ class BatchScheduler(Growing, ABC):
                 self._joined(head)
             else:
                 self.prefilling[head.id] = head
-        return True
+                plan.chunks.append(Chunk(head, want, head.written))
+            budget -= want
+        return budget
 
     # The step.
 
@@ -106,14 +116,15 @@ class BatchScheduler(Growing, ABC):
     def plan(self) -> StepPlan: ...
 
     def _planned(self, plan: StepPlan) -> StepPlan:
-        """The plan with the decoding part of the step filled in."""
-        decodes = self.allocator.decodes
-        plan.decodes = decodes.count
-        plan.rows = self.rows()
+        """The plan with the decoding part of the step filled in, and what the whole takes where nothing is kept."""
+        if not plan.stalled:
+            plan.decodes = self.allocator.decodes.count
+            plan.rows = self.rows()
+            if self._compact:
+                plan.gathered_slots = self._compact.gather()
         if not self.allocator.keeps:
-            plan.pairs = decodes.pairs
-        if self._compact:
-            plan.gathered_slots, self._compact.gathered = self._compact.gathered, 0
+            lengths = [tokens + written for tokens, written in plan.padded_chunks]
+            plan.pairs = plan.rows.pairs + sum(length * (length + 1) // 2 for length in lengths)
         return plan
 
     def complete(self, plan: StepPlan) -> list[Sequence]:

@@ -42,22 +42,16 @@ class ContinuousScheduler(BatchScheduler):
             -(-longest_tokens // self.long_prefill_token_threshold) if self.long_prefill_token_threshold else 0
         )
 
-    def impossible(self, sequence: Sequence) -> Short | None:
-        if self.chunked_prefill or not self.budget < sequence.tokens <= self.max_num_batched_tokens:
-            return None
-        return Short("activation", sequence.tokens, self.budget, self.budget)
-
     def plan(self) -> StepPlan:
         plan = StepPlan()
         budget = self._extend_together(plan)
         if budget is None:
             budget = self._extend_in_order(plan)
-        if plan.preempted:
+        if self.waiting_count and not plan.preempted:
             self._blocked = False
-        elif self.waiting_count:
-            self._blocked = False
-            if self._swap_in(plan):
-                self._admit(plan, budget - len(plan.resumed))
+            left = self._swap_in(plan, budget)
+            if left:
+                self._admit(plan, left)
         return self._planned(plan)
 
     def _cap(self, want: int) -> int:
@@ -78,18 +72,22 @@ class ContinuousScheduler(BatchScheduler):
             if need > self.allocator.most_slots:
                 self._abort(plan, head, "outgrown", need)
                 continue
-            chunk = self._cap(head.tokens)
+            chunk, lacking = self._cap(head.tokens), list[Blocked]()
+            if chunk > self.budget and not self.chunked_prefill:
+                # What it has generated since has made it too long for one step.
+                self._abort(plan, head, "activation", chunk)
+                continue
             if chunk > budget:
-                # The engine's own budget might do, and there is no room for the activations.
-                workspace = chunk <= budget + self.max_num_batched_tokens - self.budget
-                if workspace and chunk > self.budget and not self.chunked_prefill:
-                    self._abort(plan, head, "activation", chunk)
-                    continue
-                if workspace:
-                    plan.blocked.append(Blocked(head, Short("activation", chunk, budget, budget), "wait"))
+                if chunk <= budget + self.max_num_batched_tokens - self.budget:
+                    # The engine's own budget would do, but there is no room for the activations.
+                    lacking.append(Blocked(head, Short("activation", chunk, budget, budget), "wait"))
                 if not self.chunked_prefill:
+                    plan.blocked += lacking
+                    # Until somebody who decodes leaves, unless prompts are being computed.
+                    self._blocked = not self.prefilling
                     return
                 chunk = budget
             if not self._let_in(plan, head, chunk, head.tokens if self.reserve_full_isl else 0):
                 return
+            plan.blocked += lacking
             budget -= chunk

@@ -14,19 +14,21 @@ from kvsim.step import Rows, Short, StepPlan
 
 
 class Scheduler(Protocol):
-    """Decides each step; every verb but `stable_steps`, `rows` and `impossible` mutates."""
+    """Decides each step; every verb but `stable_steps`, `rows`, `forks` and `impossible` mutates."""
 
     allocator: Allocator
     host: HostPool | None
     """Host memory for what is preempted, if there is any."""
-    forks: bool
-    """Samples of one prompt wait in `Sequence.samples` and fork off when it is computed; otherwise each comes alone."""
 
     def submit(self, sequence: Sequence) -> None:
         """A new request joins the queue."""
 
     def declare(self, sequence: Sequence) -> int:
         """Tokens that a new request must be provided for from the start, by what its client declared; 0: its own."""
+        ...
+
+    def forks(self, sequence: Sequence) -> bool:
+        """The `samples` of a new request fork off when its prompt is computed; otherwise each comes alone."""
         ...
 
     def impossible(self, sequence: Sequence) -> Short | None:

@@ -18,12 +18,10 @@ class PrefillFirstScheduler(WholePromptScheduler):
             self._admit(plan)
         if plan.chunks:
             plan.stalled = self.allocator.decodes.count > 0
-            return plan
+            return self._planned(plan)
         if self._extend_together(plan) is None:
             self._extend_in_order(plan)
-        if plan.preempted:
+        if self.head is not None and self._swapped and not plan.preempted:
             self._blocked = False
-        elif self.head is not None and self._swapped:
-            self._blocked = False
-            self._swap_in(plan)
+            self._swap_in(plan, self.budget - self.allocator.decodes.count)
         return self._planned(plan)

@@ -22,7 +22,8 @@ UNLIMITED = 1 << 62
 class Queueing:
     """The state of a scheduler (its parameters are described with `BatchScheduler`)."""
 
-    forks = True
+    chunked_prefill = False
+    """A prompt may be computed in parts."""
 
     def __init__(
         self,
@@ -60,7 +61,6 @@ class Queueing:
         if preemption == "swap" and host is None:
             raise ValueError("host is missing; swapping needs host memory to swap to")
         self.allocator = allocator
-        self.forks = self.forks and allocator.shares
         self.preemption = preemption
         self.max_model_len = max_model_len
         self.max_num_seqs = max_num_seqs
@@ -124,8 +124,10 @@ class Queueing:
             return self.max_model_len
         return min(self.max_model_len, sequence.prompt_tokens + sequence.max_tokens)
 
-    def impossible(self, sequence: Sequence) -> Short | None:
-        return None
+    def forks(self, sequence: Sequence) -> bool:
+        """See `Scheduler`; samples that could never run all at once come one by one."""
+        room = self.preemption != "never" or self._commitment(sequence) <= self.allocator.pool_slots
+        return self.allocator.shares and sequence.seats <= self.max_num_seqs and room
 
     def submit(self, sequence: Sequence) -> None:
         sequence.tokens = sequence.prompt_tokens
@@ -142,10 +144,10 @@ class Queueing:
         return finished
 
     def leave(self, sequence: Sequence) -> None:
-        self._blocked = False
         if sequence.id in self.running:
             self._drop(sequence)
             return
+        self._blocked = False
         sequence.gone = True
         self.waiting_count -= 1
         if sequence.written:
@@ -168,6 +170,8 @@ class Queueing:
             self._partners[sequence.request] = self._partners.get(sequence.request, 0) + 1
 
     def _drop(self, sequence: Sequence) -> None:
+        """It runs no more, and its room may be what the head of the queue waits for."""
+        self._blocked = False
         if self.preemption == "never":
             self._committed -= self._commitment(sequence)
         self._seats -= sequence.seats

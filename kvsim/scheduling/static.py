@@ -17,12 +17,12 @@ from kvsim.step import NO_ROWS, Rows, StepPlan
 class StaticScheduler(WholePromptScheduler):
     """Batches of at most `max_num_seqs`. Whoever is preempted waits for a later batch; nothing is swapped."""
 
-    forks = False
-
     def __init__(self, allocator: Allocator, **limits: Any) -> None:
         super().__init__(allocator, **limits)
         if self.preemption == "swap":
             raise ValueError("preemption is 'swap'; a static batch preempts by recompute or abort, or never")
+        if self._compact:
+            raise ValueError("kernel is 'padded'; a static batch is a padded rectangle anyway, and nobody joins it")
         self._ended: set[int] = set()
         """Members that have emitted their last token."""
 
@@ -32,7 +32,10 @@ class StaticScheduler(WholePromptScheduler):
             return NO_ROWS
         height = len(self.running)
         longest = max(sequence.origin for sequence in self.running.values())
-        return Rows(height, height * (longest + decodes.clock + 1))
+        return Rows.even(height, longest + decodes.clock + 1, anew=not self.allocator.keeps)
+
+    def forks(self, sequence: Sequence) -> bool:
+        return False
 
     def stable_steps(self, limit: int) -> int:
         return limit if self.running and not self.prefilling else 0

@@ -24,8 +24,12 @@ def lowest_priority(running: Collection[Sequence], decodes: DecodeSet) -> Sequen
 
 
 def largest(running: Collection[Sequence], decodes: DecodeSet) -> Sequence:
-    """The one with the most written tokens: it frees the most room."""
-    return max(running, key=lambda sequence: (decodes.written_of(sequence), sequence.admission))
+    """The one with the most written tokens, which frees the most room; but never the first admitted.
+
+    Prompts that preempt one another whenever they have become the largest would never end.
+    """
+    first, *others = running
+    return max(others or [first], key=lambda sequence: (decodes.written_of(sequence), sequence.admission))
 
 
 def least_work(running: Collection[Sequence], decodes: DecodeSet) -> Sequence:

@@ -1,17 +1,11 @@
 """Admission of whole prompts, side by side in one padded rectangle."""
 
-from kvsim.request import Sequence
 from kvsim.scheduling.batching import BatchScheduler
-from kvsim.step import Short, StepPlan
+from kvsim.step import StepPlan
 
 
 class WholePromptScheduler(BatchScheduler):
     """Prompts are computed in one piece; those of one step, padded to the longest, keep to the token budget."""
-
-    def impossible(self, sequence: Sequence) -> Short | None:
-        if not self.budget < sequence.tokens <= self.max_num_batched_tokens:
-            return None
-        return Short("activation", sequence.tokens, self.budget, self.budget)
 
     def _admit(self, plan: StepPlan) -> None:
         longest = 0

@@ -91,12 +91,13 @@ class LinearTiming:
 
     def step_ps(self, plan: StepPlan) -> int:
         """See `StepTiming`."""
-        tokens = sum(tokens for tokens, _ in plan.padded_chunks)
         rows = plan.rows.height + len(plan.chunks)
         if plan.pairs:
-            base, token, pair, _ = self.anew(rows, tokens + plan.rows.context)
-            computed = base + token * (tokens + plan.rows.context) + pair * plan.pairs
+            tokens = plan.computed_anew
+            base, token, pair, _ = self.anew(rows, tokens)
+            computed = base + token * tokens + pair * plan.pairs
         else:
+            tokens = sum(tokens for tokens, _ in plan.padded_chunks)
             computed = self._step + self._sequence * rows + self._context * plan.rows.context + self._prefill * tokens
         return (
             computed

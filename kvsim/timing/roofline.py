@@ -159,7 +159,7 @@ class RooflineTiming:
 
     def step_ps(self, plan: StepPlan) -> int:
         """See `StepTiming`."""
-        rows, context = plan.rows
+        rows, context, _ = plan.rows
         computed_ps = self._prompts_ps(plan) if plan.chunks or plan.pairs else self.decode(rows)[0]
         return (
             computed_ps
@@ -172,12 +172,12 @@ class RooflineTiming:
     def _prompts_ps(self, plan: StepPlan) -> int:
         """Linear layers, and the attention of prompts; where nothing is kept, of everything."""
         chunks = plan.padded_chunks
-        tokens = sum(tokens for tokens, _ in chunks)
         sequences = plan.rows.height + len(chunks)
         if plan.pairs:
-            tokens += plan.rows.context
+            tokens = plan.computed_anew
             base, token, pair, _ = self.anew(sequences, tokens)
-            return base + token * tokens + pair * (plan.pairs + sum(t * (t + 1) // 2 for t, _ in chunks))
+            return base + token * tokens + pair * plan.pairs
+        tokens = sum(tokens for tokens, _ in chunks)
         attention_ps = 0
         for length, written in chunks:
             pairs = length * written + length * (length + 1) / 2

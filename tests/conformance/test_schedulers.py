@@ -1,12 +1,16 @@
 """The scheduler keeps every promise of the seam on every allocator, and breaking any one is noticed and named."""
 
 import sys
-from collections import Counter
+from collections import Counter, deque
 
 import pytest
 
 from kvsim.errors import CheckError
+from kvsim.memory.host import HostPool
 from kvsim.scheduling.continuous import ContinuousScheduler
+from kvsim.scheduling.prefill_first import PrefillFirstScheduler
+from kvsim.scheduling.static import StaticScheduler
+from kvsim.step import StepPlan
 from kvsim.testing import check_scheduler, scheduler_checks
 from kvsim.testing.schedulers.drive import Drive, Limits, drive
 
@@ -38,7 +42,38 @@ SETTINGS = {
         "long_prefill_token_threshold": 3,
     },
     "no gate": {"max_num_seqs": 8, "max_num_batched_tokens": 16, "reserve_full_isl": False},
+    "swap": {"max_num_seqs": 8, "max_num_batched_tokens": 16, "reserve_full_isl": False, "preemption": "swap"},
+    "little host memory": {"max_num_seqs": 8, "max_num_batched_tokens": 16, "preemption": "swap", "host": 20},
+    "padded": {"max_num_seqs": 8, "max_num_batched_tokens": 16, "kernel": "padded"},
+    "prefill first": {"kind": PrefillFirstScheduler, "max_num_seqs": 8, "max_num_batched_tokens": 60},
+    "prefill first, tight budget": {"kind": PrefillFirstScheduler, "max_num_seqs": 8, "max_num_batched_tokens": 48},
+    "prefill first, swap": {
+        "kind": PrefillFirstScheduler,
+        "max_num_seqs": 8,
+        "max_num_batched_tokens": 60,
+        "preemption": "swap",
+        "kernel": "padded",
+    },
+    "prefill first, aborts": {
+        "kind": PrefillFirstScheduler,
+        "max_num_seqs": 8,
+        "max_num_batched_tokens": 60,
+        "preemption": "abort",
+    },
+    "static": {"kind": StaticScheduler, "max_num_seqs": 6, "max_num_batched_tokens": 100},
+    "static, aborts": {
+        "kind": StaticScheduler,
+        "max_num_seqs": 6,
+        "max_num_batched_tokens": 48,
+        "preemption": "abort",
+    },
 }
+
+
+def made(allocator, *, kind=ContinuousScheduler, **settings):
+    if settings.get("preemption") == "swap":
+        settings["host"] = HostPool(settings.get("host", 10_000))
+    return kind(allocator, **settings)
 
 
 def checks_for(settings):
@@ -51,6 +86,8 @@ CHECKS = checks_for(SETTINGS["roomy"])
 
 OTHER_RULES = {
     "no preemption": {"no_work_waits_that_could_be_done"},  # admission waits for what those that run may still need
+    "static": {"no_work_waits_that_could_be_done"},  # admission waits for the end of the batch
+    "static, aborts": {"no_work_waits_that_could_be_done"},
     "lowest priority": {"the_last_admitted_is_preempted"},
     "largest": {"the_last_admitted_is_preempted"},
     "least work": {"the_last_admitted_is_preempted"},
@@ -62,16 +99,16 @@ OTHER_RULES = {
     ("settings", "check"),
     [(name, check) for name in SETTINGS for check in CHECKS if check not in OTHER_RULES.get(name, ())],
 )
-def test_the_continuous_scheduler_keeps_every_promise(settings, check):
+def test_every_scheduler_keeps_every_promise(settings, check):
     settings = SETTINGS[settings]
-    checks_for(settings)[check](lambda allocator: ContinuousScheduler(allocator, **settings))
+    checks_for(settings)[check](lambda allocator: made(allocator, **settings))
 
 
 @pytest.mark.parametrize(("settings", "check"), [(name, next(iter(OTHER_RULES[name]))) for name in OTHER_RULES])
 def test_other_rules_are_other_rules(settings, check):
     settings = SETTINGS[settings]
     with pytest.raises(CheckError, match=r"work waits that could be done|the last admitted are"):
-        checks_for(settings)[check](lambda allocator: ContinuousScheduler(allocator, **settings))
+        checks_for(settings)[check](lambda allocator: made(allocator, **settings))
 
 
 class Watched(Drive):
@@ -261,6 +298,51 @@ class PeeksAtTheTruth(ContinuousScheduler):
             super()._admit(plan, budget)
 
 
+class StandsStillForNothing(PrefillFirstScheduler):
+    def plan(self):
+        plan = super().plan()
+        plan.stalled = plan.stalled or self.allocator.decodes.clock % 5 == 4
+        return self._planned(StepPlan(stalled=True)) if plan.stalled and not plan.chunks else plan
+
+
+class LeavesAPromptBehind(PrefillFirstScheduler):
+    def _admit(self, plan):
+        budget, self.budget = self.budget, self.budget // 2
+        super()._admit(plan)
+        self.budget = budget
+
+
+class IgnoresPadding(StaticScheduler):
+    def _admit(self, plan):
+        while self.head and not self._blocked and self.head.tokens <= self.budget - sum(c.tokens for c in plan.chunks):
+            if not self._has_seats(self.head) or not self._let_in(plan, self.head, self.head.tokens, 0):
+                return
+
+
+class ForgetsWhatItSwapped(ContinuousScheduler):
+    def _preempt(self, victim, plan):
+        super()._preempt(victim, plan)
+        plan.preempted[-1] = plan.preempted[-1]._replace(swapped_tokens=0)
+
+
+class LetsNewOnesOvertakeTheSwapped(ContinuousScheduler):
+    def _swap_in(self, plan, budget):
+        swapped, self._swapped = self._swapped, deque()
+        self._admit(plan, budget)
+        self._swapped = swapped
+        return None if plan.admitted else super()._swap_in(plan, budget)
+
+
+class HandsOverWhoIsNotDone(StaticScheduler):
+    def done(self):
+        return list(self.running.values()) if self._ended else []
+
+
+class DecodesTheDead(StaticScheduler):
+    def finish(self, sequence):
+        self._ended.add(sequence.id)
+
+
 PLANTED = [
     (Overspends, "the_limits_hold", "max_num_batched_tokens is 16"),
     (RunsOneTooMany, "the_limits_hold", "9 requests run, max_num_seqs is 8"),
@@ -286,6 +368,25 @@ PLANTED = [
     (RemembersOtherRuns, "the_same_calls_give_the_same_plans", "the same calls gave another plan"),
     (PeeksAtTheTruth, "the_truth_stays_hidden", "longer outputs"),
 ]
+PLANTED_IN_OTHERS = [
+    ("prefill first", StandsStillForNothing, "nobody_that_decodes_is_left_out", "no prompt is computed"),
+    ("prefill first, swap", LeavesAPromptBehind, "no_work_waits_that_could_be_done", "its memory can be had"),
+    ("swap", ForgetsWhatItSwapped, "chunks_follow_the_known_tokens", "to be lost or swapped"),
+    ("swap", LetsNewOnesOvertakeTheSwapped, "first_come_first_served", "first come, first served"),
+    ("static", HandsOverWhoIsNotDone, "requests_and_slots_are_conserved", "has not just finished"),
+    ("static", DecodesTheDead, "nobody_that_decodes_is_left_out", "a decoding request is left out"),
+    ("static", IgnoresPadding, "the_limits_hold", "max_num_batched_tokens is 100"),
+]
+"""(setting, broken scheduler, check, message): what only a batch in a rectangle or a swap can break."""
+
+
+@pytest.mark.parametrize(("settings", "kind", "check", "message"), PLANTED_IN_OTHERS)
+def test_a_broken_promise_of_other_schedulers_is_noticed_and_named(settings, kind, check, message):
+    settings = SETTINGS[settings] | {"kind": kind}
+    with pytest.raises(CheckError, match=message):
+        checks_for(settings)[check](lambda allocator: made(allocator, **settings))
+
+
 BROKEN_SETTINGS = SETTINGS["no gate"]
 BROKEN_CHECKS = checks_for(BROKEN_SETTINGS)
 

@@ -5,11 +5,22 @@ from typing import Any
 
 from kvsim.engine.run import RunLog, simulate
 from kvsim.memory.contiguous import ContiguousAllocator
+from kvsim.memory.host import HostPool
 from kvsim.memory.interface import Allocator
+from kvsim.memory.no_cache import NoCacheAllocator
 from kvsim.memory.paged import PagedAllocator
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.memory.virtual import VirtualAllocator
+from kvsim.metrics.histogram import DurationHistogram
+from kvsim.scheduling.batching import BatchScheduler
 from kvsim.scheduling.continuous import ContinuousScheduler
+from kvsim.scheduling.prefill_first import PrefillFirstScheduler
+from kvsim.scheduling.static import StaticScheduler
+from kvsim.step import Upkeep
+from kvsim.timing.interface import Anew
+
+WHOLE_PROMPTS = {"prefill-first": PrefillFirstScheduler, "static": StaticScheduler}
+"""The schedulers that know no chunks."""
 
 Case = dict[str, Any]
 
@@ -23,18 +34,33 @@ class CaseTiming:
         self._base, self._token = step_time["base_ps"], step_time["token_ps"]
         self._context, self._copied = step_time["context_ps"], step_time["copied_ps"]
         self._mapped = step_time.get("mapped_ps", 0)
+        self._pair = step_time.get("pair_ps", 0)
 
     def decode(self, rows):
         return self._base + self._token * rows, self._context
 
+    def anew(self, rows, tokens):
+        """Cheaper for each token beyond a hundred, as a roofline that bends (a break point for leaps)."""
+        base = self._base + self._token * rows
+        bend = 100
+        if tokens < bend:
+            return Anew(base, 2 * self._context, self._pair, bend)
+        return Anew(base + self._context * bend, self._context, self._pair)
+
     def step_ps(self, plan):
+        moved = self._copied * (plan.copied_slots + plan.gathered_slots + plan.swapped_slots)
+        if plan.pairs:
+            tokens = plan.computed_anew
+            base, token, pair, _ = self.anew(plan.rows.height + len(plan.chunks), tokens)
+            return base + token * tokens + pair * plan.pairs + moved
         computed = plan.rows.height + sum(tokens for tokens, _ in plan.padded_chunks)
         read = plan.context + sum(written for _, written in plan.padded_chunks)
-        memory = self._copied * (plan.copied_slots + plan.gathered_slots) + self._mapped * plan.mapped_pages
-        return self._base + self._token * computed + self._context * read + memory + self._copied * plan.swapped_slots
+        return self._base + self._token * computed + self._context * read + moved + self._mapped * plan.mapped_pages
 
 
 def allocator_of(case: Case) -> Allocator:
+    if case["allocator"] == "no-cache":
+        return NoCacheAllocator()
     if case["allocator"] == "paged":
         return PagedAllocator(case["pool_slots"], block_size=case["block_size"], watermark=case["watermark"])
     if case["allocator"] == "virtual":
@@ -45,14 +71,22 @@ def allocator_of(case: Case) -> Allocator:
     return ReserveAllocator(case["pool_slots"], max_model_len=case["max_model_len"], **case.get("options", {}))
 
 
-def scheduler_of(case: Case, allocator: Allocator | None = None) -> ContinuousScheduler:
+def scheduler_of(case: Case, allocator: Allocator | None = None) -> BatchScheduler:
+    allocator = allocator or allocator_of(case)
+    limits = {key: case[key] for key in ("max_num_seqs", "max_num_batched_tokens", "max_model_len")}
+    rules = {key: case[key] for key in ("preemption", "victim", "workspace_tokens", "kernel") if key in case}
+    if rules.get("preemption") == "swap":
+        rules["host"] = HostPool(case["host_slots"])
+    kind = WHOLE_PROMPTS.get(case.get("scheduler", "continuous"))
+    if kind:
+        return kind(allocator, **limits, **rules)
     return ContinuousScheduler(
-        allocator or allocator_of(case),
-        max_num_seqs=case["max_num_seqs"],
-        max_num_batched_tokens=case["max_num_batched_tokens"],
+        allocator,
         long_prefill_token_threshold=case["long_prefill_token_threshold"],
         chunked_prefill=case["chunked_prefill"],
         reserve_full_isl=case["reserve_full_isl"],
+        **limits,
+        **rules,
     )
 
 
@@ -76,7 +110,8 @@ def run_case(case: Case, *, stepwise: bool, check: bool = True, **options: Any) 
 
 def everything(log: RunLog) -> dict[str, Any]:
     """All that must be the same to the bit whether the engine leaps or not."""
-    memory, requests = log.recording.memory, log.recording.requests
+    recording = log.recording
+    memory, requests = recording.memory, recording.requests
     sums = {
         name: None if t is None else {slot: getattr(t, slot) for slot in t.__slots__}
         for name, t in (("whole", memory.totals), ("to the last arrival", memory.closed))
@@ -84,15 +119,14 @@ def everything(log: RunLog) -> dict[str, Any]:
     return {
         "requests": requests.ended,
         "events": requests.events,
-        "preemptions": requests.preemptions,
+        "losses": requests.losses,
         "sums": sums,
         "steps": memory.steps,
-        "gaps": (
-            log.recording.gaps.histogram.counts,
-            log.recording.gaps.histogram.sum_ps,
-            log.recording.gaps.histogram.max_ps,
-        ),
-        "stay": log.recording.occupancy.stay_ps,
-        "copied": log.recording.copied_slots,
+        "gaps": {slot: getattr(recording.gaps.histogram, slot) for slot in DurationHistogram.__slots__},
+        "stay": recording.occupancy.stay_ps,
+        "moved": (recording.copied_slots, recording.gathered_slots, recording.swapped_slots),
+        "padding": recording.padding_tokens,
+        "duplicates": recording.duplicates.slots,
+        "upkeep": {slot: getattr(recording.upkeep, slot) for slot in Upkeep.__slots__},
         "times": (log.end_ps, log.last_arrival_ps, memory.opened_ps),
     }

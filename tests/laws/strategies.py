@@ -11,16 +11,36 @@ A case holds, in slots, tokens and integer picoseconds:
 - `horizon_ps` (None: to the end) and `step_time`, the coefficients of `linear_step_ps`.
 
 Keys that an allocator has no use for are there all the same.
+
+`policies` adds, on top of a case: `scheduler` (`continuous`, `prefill-first`, `static`), `kernel` (`ragged`, `padded`),
+`preemption` (with `host_slots` for `swap`), `victim`, `workspace_tokens` (None: as many as the budget), the allocators
+`virtual` (with `mapped_ahead`) and `no-cache`, `options` of the region allocators, and requests of up to four samples.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
 
 from kvsim.request import Request
+from kvsim.scheduling.queueing import PREEMPTIONS
+from kvsim.scheduling.victims import VICTIMS
 
 ALLOCATORS = ("paged", "contiguous", "reserve")
+KINDS = (*ALLOCATORS, "virtual", "no-cache")
+SCHEDULERS = ("continuous", "prefill-first", "static")
+REGIONS: dict[str, tuple[dict[str, Any], ...]] = {
+    "contiguous": (
+        {},
+        {"fit": "buddy", "growth": "double"},
+        {"growth": "exact", "rounding_slots": 3},
+        {"growth": "cat", "tensors": 4},
+        {"fit": "best", "compaction": "on-failure"},
+    ),
+    "reserve": ({}, {"size": "pow2", "fit": "buddy"}, {"size": "oracle"}),
+}
+"""Options of the region allocators, a few of each kind."""
 
 
 def linear_step_ps(step_time: dict[str, int]) -> Callable[[int, int, list[tuple[int, int]], int], int]:
@@ -133,3 +153,49 @@ def scenarios(draw: st.DrawFn, allocators: tuple[str, ...] = ALLOCATORS) -> dict
         "horizon_ps": draw(one_in(5, ends)),
         "step_time": draw(step_times(grid)),
     }
+
+
+@st.composite
+def policies(
+    draw: st.DrawFn, allocator: str, scheduler: str, preemption: str, *, padded: bool = False, samples: bool = True
+) -> dict[str, Any]:
+    """A case of `scenarios` with these policies, and the rest of what a scheduler can be told drawn at random."""
+    case = draw(scenarios(allocators=(allocator if allocator in ALLOCATORS else "paged",)))
+    case["allocator"] = allocator
+    if allocator in REGIONS:
+        case["options"] = draw(st.sampled_from(REGIONS[allocator]))
+    if allocator == "no-cache":
+        case["pool_slots"] = 0
+        case["step_time"]["pair_ps"] = draw(st.sampled_from([0, 1, 7]))
+    if allocator == "virtual":
+        case["mapped_ahead"] = draw(st.booleans())
+        case["step_time"]["mapped_ps"] = draw(st.sampled_from([0, 5]))
+    if scheduler != "continuous":
+        case["max_num_batched_tokens"] += case["max_model_len"]
+    if samples:
+        case["requests"] = [
+            replace(request, more_outputs=tuple(draw(st.lists(st.integers(1, 30), max_size=3))))
+            for request in case["requests"]
+        ]
+    least, most = case["max_num_seqs"], case["max_num_batched_tokens"]
+    case |= {
+        "scheduler": scheduler,
+        "preemption": preemption,
+        "kernel": "padded" if padded else "ragged",
+        "victim": draw(st.sampled_from(list(VICTIMS))),
+        "workspace_tokens": draw(one_in(4, st.integers(least, most))),
+        "host_slots": draw(st.sampled_from([0, 40, 10_000])),
+    }
+    return case
+
+
+def mixtures() -> list[tuple[str, str, str, bool]]:
+    """Every (allocator, scheduler, preemption, padded) that there is."""
+    return [
+        (allocator, scheduler, preemption, padded)
+        for allocator in KINDS
+        for scheduler in SCHEDULERS
+        for padded in (False, True)
+        for preemption in PREEMPTIONS
+        if not (scheduler == "static" and (padded or preemption == "swap"))
+    ]

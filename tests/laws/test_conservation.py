@@ -3,9 +3,11 @@
 import pytest
 from hypothesis import given, settings
 
+from kvsim.engine.replica import first_need
 from kvsim.metrics.memory import SERIES
+from kvsim.metrics.requests import entering
 from kvsim.step import CAUSES, CLASSES, ENDS
-from tests.laws.cases import allocator_of, everything, run_case
+from tests.laws.cases import allocator_of, everything, run_case, scheduler_of
 from tests.laws.strategies import ALLOCATORS, scenarios
 
 EXAMPLES = 120
@@ -13,12 +15,39 @@ EXAMPLES = 120
 DESIGNED = {
     "capacity": {"wait", "evict", "preempt", "compact"},
     "fragmentation": {"wait", "evict", "preempt", "compact"},
-    "activation": {"wait", "preempt"},
+    "activation": {"wait", "reject", "abort"},
     "never": {"reject"},
     "outgrown": {"abort"},
 }
 """The outcomes that the design has for each cause of a blocked allocation."""
+INSTEAD = {"never": {"wait", "compact"}, "abort": {"wait", "compact", "abort"}}
+"""Those of the first two where nobody is preempted."""
 REASONS = {"eos", "max_tokens", "max_model_len"}
+
+
+def allowed_outputs(case, request):
+    """Output tokens of each sample of a request, if nothing stops it."""
+    room = case["max_model_len"] - request.prompt_tokens
+    limit = room if request.max_tokens is None else min(room, request.max_tokens)
+    return [min(limit, output) for output in (request.output_tokens, *request.more_outputs)]
+
+
+def budget_of(case):
+    """Tokens that a step may compute."""
+    return case.get("workspace_tokens") or case["max_num_batched_tokens"]
+
+
+def whole_prompts(case):
+    """Prompts are computed in one piece."""
+    return case.get("scheduler", "continuous") != "continuous" or not case["chunked_prefill"]
+
+
+def forks(case, request):
+    """The samples of a request go on from one prompt, computed once."""
+    scheduler, journey = scheduler_of(case), entering(request, case["max_model_len"])
+    first_need(scheduler, journey)
+    journey.sequence.samples = tuple(sample.sequence for sample in journey.samples[1:])
+    return scheduler.forks(journey.sequence)
 
 
 def lasting(case):
@@ -88,7 +117,14 @@ def every_row_adds_up(case, log):
         assert min(levels) >= 0
         assert sum(levels) == case["pool_slots"]
         assert row["running"] <= case["max_num_seqs"]
-        assert row["prefill_tokens"] + row["decode_tokens"] <= case["max_num_batched_tokens"]
+        if case["allocator"] == "no-cache":
+            continue
+        computed = row["prefill_tokens"] + row["decode_tokens"]
+        assert computed <= budget_of(case)
+        if row["prefill_tokens"] and case.get("scheduler", "continuous") != "continuous":
+            # A rectangle of prompts keeps to the budget, padding included, and nobody decodes beside it.
+            assert not row["decode_tokens"]
+            assert computed + row["padding_tokens"] <= budget_of(case)
     for row, following in zip(rows, rows[1:], strict=False):
         assert row["start_ps"] + row["duration_ps"] <= following["start_ps"]
     assert sum(row["steps"] for row in rows) == log.recording.memory.steps
@@ -102,14 +138,17 @@ def by_row(log):
 def both_sides_count_the_same_tokens(case, log):
     """Tokens emitted and computed, by the step records and by the request records, which share nothing."""
     ended, totals = log.recording.requests.ended, log.recording.memory.totals
+    requests = lasting(case)
     emitted = sum(r.generated_tokens for r in ended)
-    gaps = sum(max(0, r.generated_tokens - 1) for r in ended)
     assert totals.tokens == emitted
-    assert sum(log.recording.gaps.histogram.counts.values()) == gaps
+    if all(r.samples == 1 for r in ended):
+        gaps = sum(max(0, r.generated_tokens - 1) for r in ended)
+        assert log.recording.gaps.histogram.count == gaps
     for r in ended:
-        room = case["max_model_len"] - r.prompt_tokens
-        allowed = min(lasting(case)[r.id].output_tokens, r.max_tokens or room, room)
-        assert (r.generated_tokens == allowed) == (r.end == "finished") or r.end == "rejected"
+        allowed = sum(allowed_outputs(case, requests[r.id]))
+        # A member of a static batch may have all its tokens and leave before they are handed over.
+        complete = r.generated_tokens == allowed and (r.end == "finished" or case.get("scheduler") != "static")
+        assert complete == (r.end == "finished") or r.end == "rejected"
         assert 0 <= r.recomputed_tokens <= r.lost_tokens
         assert r.preemptions > 0 or r.lost_tokens == 0
     assert log.recording.requests.preemptions == sum(r.preemptions for r in ended)
@@ -117,7 +156,11 @@ def both_sides_count_the_same_tokens(case, log):
         rows = [dict(zip(SERIES, values, strict=True)) for values in by_row(log)]
         computed = sum(row["prefill_tokens"] + row["decode_tokens"] * row["steps"] for row in rows)
         # The last sampled token is never computed; what a preemption loses is computed again or for the first time.
-        kept = sum(r.prompt_tokens + r.generated_tokens - 1 for r in ended if r.end == "finished")
+        kept = 0
+        for r in ended:
+            if r.end == "finished":
+                prompts = 1 if forks(case, requests[r.id]) else r.samples
+                kept += prompts * r.prompt_tokens + r.generated_tokens - r.samples
         assert computed == kept + sum(r.lost_tokens for r in ended)
         assert all(r.recomputed_tokens == r.lost_tokens for r in ended if r.preemptions == 1)
 
@@ -130,8 +173,12 @@ def blocked_allocations_are_of_the_design(case, log):
         arrival, end = stays[event.request]
         assert arrival <= event.time_ps <= end
         assert event.cause in CAUSES
-        assert event.outcome in DESIGNED[event.cause]
-        assert 0 <= event.largest_hole_slots <= event.free_slots <= pool
+        if event.cause in ("capacity", "fragmentation") and case.get("preemption") in INSTEAD:
+            assert event.outcome in INSTEAD[case["preemption"]]
+        else:
+            assert event.outcome in DESIGNED[event.cause]
+        assert 0 <= event.largest_hole_slots <= event.free_slots
+        assert event.free_slots <= (budget_of(case) if event.cause == "activation" else pool)
         assert event.need_slots > event.largest_hole_slots or event.cause == "never"
         if event.cause == "capacity":
             assert event.need_slots > event.free_slots
@@ -140,14 +187,46 @@ def blocked_allocations_are_of_the_design(case, log):
             assert case["allocator"] != "paged"
     times = [event.time_ps for event in requests.events]
     assert times == sorted(times)
-    by_end = {end: sorted(r.id for r in requests.ended if r.end == end) for end in ENDS}
-    assert sorted(e.request for e in requests.events if e.cause == "never") == by_end["rejected"]
-    assert sorted(e.request for e in requests.events if e.cause == "outgrown") == by_end["aborted"]
-    allocator = allocator_of(case)
+    by_end = {end: {r.id for r in requests.ended if r.end == end} for end in ENDS}
+    assert {e.request for e in requests.events if e.outcome == "reject"} == by_end["rejected"]
+    assert {e.request for e in requests.events if e.outcome == "abort"} == by_end["aborted"]
+    allocator, limit = allocator_of(case), case["max_model_len"]
     for r in requests.ended:
-        need = allocator.capacity(max(r.prompt_tokens, allocator.declare(r.prompt_tokens, r.output_tokens)))
-        impossible = r.prompt_tokens >= case["max_model_len"] or need > allocator.most_slots
-        assert (r.end == "rejected") == impossible
+        declared = [allocator.declare(r.prompt_tokens, output) for output in allowed_outputs(case, lasting(case)[r.id])]
+        if case.get("preemption") == "never":
+            declared.append(limit if r.max_tokens is None else min(limit, r.prompt_tokens + r.max_tokens))
+        never = r.prompt_tokens >= limit or allocator.capacity(max(r.prompt_tokens, *declared)) > allocator.most_slots
+        unlimited = not allocator.keeps and case.get("workspace_tokens") is None
+        too_long = whole_prompts(case) and r.prompt_tokens > budget_of(case) and not unlimited
+        assert (r.end == "rejected") == (never or too_long)
+
+
+def what_leaves_for_host_memory_comes_back_or_ends_there(case, log):
+    """Each swapped token crosses the link once out, and once back unless its request ends in between."""
+    ended, swaps = log.recording.requests.ended, case.get("preemption") == "swap"
+    out = sum(r.swapped_tokens for r in ended)
+    assert swaps or not out
+    assert out <= log.recording.swapped_slots <= 2 * out
+    if {r.end for r in ended} <= {"finished", "rejected"}:
+        assert log.recording.swapped_slots == 2 * out
+    if swaps and case["host_slots"] >= 10_000:
+        assert all(r.lost_tokens == r.recomputed_tokens == 0 for r in ended if r.end == "finished")
+    if case.get("preemption") in ("abort", "never"):
+        assert log.recording.requests.preemptions == 0
+
+
+def padding_and_gathering_are_of_those_that_pad(case, log):
+    """Ragged kernels beside chunks pad nothing; only padded kernels gather; only what was kept twice is duplicate."""
+    padded = case.get("kernel") == "padded"
+    assert padded or not log.recording.gathered_slots
+    assert log.recording.padding_tokens == sum(
+        row["padding_tokens"] * row["steps"] for row in (dict(zip(SERIES, v, strict=True)) for v in by_row(log))
+    )
+    if case.get("scheduler", "continuous") == "continuous":
+        assert not log.recording.padding_tokens
+    if all(r.samples == 1 for r in log.recording.requests.ended):
+        assert log.recording.memory.totals.duplicate_ps == log.recording.memory.totals.shared_ps == 0
+    assert log.recording.duplicates.slots == 0
 
 
 LAWS = (
@@ -158,6 +237,8 @@ LAWS = (
     every_row_adds_up,
     both_sides_count_the_same_tokens,
     blocked_allocations_are_of_the_design,
+    what_leaves_for_host_memory_comes_back_or_ends_there,
+    padding_and_gathering_are_of_those_that_pad,
 )
 
 

@@ -226,7 +226,9 @@ class MemoryRecorder:
         self._end_ps += time_ps
         if self._saturated_only and not batch.waiting:
             return
-        count, used, external = batch.decode_tokens, first.used, beside.external
+        # Where nothing is kept there are no slots to fill.
+        count = batch.decode_tokens if self.pool_slots else 0
+        used, external = first.used, beside.external
         used_ps = ramp.weighted(used, count, low, high)
         unwritten_ps = owned.unwritten_sum(high, ramp.first_ps, ramp.rise_ps)
         if low:

@@ -47,7 +47,11 @@ class Drive:
         self.limits = limits
         self.now = 0
         self.queue: list[Sequence] = []
+        """Those that wait, the ones in host memory first."""
         self.running: list[Sequence] = []
+        self.held: set[int] = set()
+        """Running requests that have their whole output and have not been handed over."""
+        self.swapped: set[int] = set()
         self.written: dict[int, int] = {}
         self.generated: dict[int, int] = {}
         self.ended: dict[int, str] = {}
@@ -96,8 +100,12 @@ class Drive:
         return sequence.prompt_tokens + self.generated[sequence.id]
 
     def decoding(self) -> list[Sequence]:
-        """The running requests that have sampled since their last admission, by these books."""
-        return [s for s in self.running if s.id in self._decodes]
+        """The running requests that have sampled since their last admission and are not done, by these books."""
+        return [s for s in self.working() if s.id in self._decodes]
+
+    def working(self) -> list[Sequence]:
+        """The running requests that are not done."""
+        return [s for s in self.running if s.id not in self.held]
 
     def steps_to_a_finish(self) -> int:
         """Decode steps until the first of those that decode has its whole output."""
@@ -119,9 +127,10 @@ class Drive:
         while self._coming and self._calls[self._coming[0]].step <= self.now:
             number = self._coming.pop(0)
             call = self._calls[number]
-            sequence = Sequence(number, call.prompt, call.max_tokens, call.step, call.priority)
+            sequence = Sequence(number, call.prompt, call.max_tokens, call.step, call.priority, tokens=call.prompt)
             sequence.declared = self.scheduler.declare(sequence)
-            if self.allocator.capacity(max(call.prompt, sequence.declared)) > self.allocator.pool_slots:
+            need = self.allocator.capacity(max(call.prompt, sequence.declared))
+            if need > self.allocator.pool_slots or self.scheduler.impossible(sequence):
                 self.ended[number] = "rejected"
                 continue
             self.queue.append(sequence)
@@ -133,6 +142,7 @@ class Drive:
             if cancel is not None and cancel <= self.now:
                 self.cancelled(sequence)
                 self.end(sequence, "cancelled")
+                self._hand_over()
         self.queue_before, self.running_before = list(self.queue), list(self.running)
         if not (self.queue or self.running):
             return
@@ -140,6 +150,7 @@ class Drive:
         plan = self.scheduler.plan()
         self._book(plan)
         self.planned(plan)
+        self._hand_over()
         self._empty = self._empty + 1 if plan.empty and not plan.aborted else 0
         promise(
             self._empty <= 2 + len(self.queue) + len(self.running),
@@ -152,18 +163,26 @@ class Drive:
     def _book(self, plan: StepPlan) -> None:
         self.lost.clear()
         for victim in plan.preempted:
+            number = victim.sequence.id
             self._out_of(self.running, victim.sequence, "preempted", "run")
-            self.queue.insert(0, victim.sequence)
-            self.lost[victim.sequence.id] = self.written[victim.sequence.id]
-            self.written[victim.sequence.id] = 0
-            self._decodes.discard(victim.sequence.id)
+            self.lost[number] = self.written[number]
+            if victim.swapped_tokens:
+                # It goes on where it was: what it has sampled and written stays.
+                self.swapped.add(number)
+                self.queue.insert(0, victim.sequence)
+                continue
+            self.queue.insert(len(self.swapped), victim.sequence)
+            self.written[number] = 0
+            self._decodes.discard(number)
         for sequence in plan.aborted:
             room = self.running if sequence in self.running else self.queue
             self._out_of(room, sequence, "aborted", "wait or run")
             self.ended[sequence.id] = "aborted"
-        for sequence in plan.admitted:
+        for sequence in (*plan.resumed, *plan.admitted):
             self._out_of(self.queue, sequence, "admitted", "wait")
             self.running.append(sequence)
+            if self.generated[sequence.id] and self.written[sequence.id] + 1 == self.known(sequence):
+                self._decodes.add(sequence.id)
 
     def _out_of(self, room: list[Sequence], sequence: Sequence, what: str, must: str) -> None:
         promise(
@@ -171,9 +190,11 @@ class Drive:
             f"{self.name}: requests are not conserved: {sequence.id} is {what} and does not {must}",
         )
         room.remove(sequence)
+        if room is self.queue:
+            self.swapped.discard(sequence.id)
 
     def _compute(self, plan: StepPlan) -> None:
-        decoding = self.decoding()
+        decoding = [] if plan.stalled else self.decoding()
         for chunk in plan.chunks:
             self.written[chunk.sequence.id] += chunk.tokens
         self.due = [c.sequence for c in plan.chunks if self.written[c.sequence.id] == self.known(c.sequence)]
@@ -185,15 +206,26 @@ class Drive:
             self._decodes.add(sequence.id)
         self.silent = 0 if decoding or self.due else self.silent + 1
         self.completed(plan, sampled)
-        for sequence in list(self.running):
+        for sequence in self.working():
             if self.generated[sequence.id] == self._calls[sequence.id].output:
-                self.end(sequence, "finished")
+                self.held.add(sequence.id)
+                self.scheduler.finish(sequence)
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        for sequence in self.scheduler.done():
+            promise(
+                sequence in self.running and sequence.id in self.held,
+                f"{self.name}: requests are not conserved: {sequence.id} is handed over and has not just finished",
+            )
+            self.end(sequence, "finished")
 
     def end(self, sequence: Sequence, end: str) -> None:
         """It leaves: finished or cancelled."""
         self.scheduler.leave(sequence)
         (self.running if sequence in self.running else self.queue).remove(sequence)
-        self._decodes.discard(sequence.id)
+        for numbers in (self.held, self.swapped, self._decodes):
+            numbers.discard(sequence.id)
         self.ended[sequence.id] = end
 
 
@@ -204,8 +236,11 @@ def summary(plan: StepPlan) -> dict[str, Any]:
         "decodes": plan.decodes,
         "context": plan.context,
         "copied_slots": plan.copied_slots,
+        "stalled": plan.stalled,
+        "moved": (plan.mapped_pages, plan.gathered_slots, plan.swapped_slots),
         "admitted": [s.id for s in plan.admitted],
-        "preempted": [(v.sequence.id, v.lost_tokens, v.decoding) for v in plan.preempted],
+        "resumed": [s.id for s in plan.resumed],
+        "preempted": [(v.sequence.id, *v[1:]) for v in plan.preempted],
         "aborted": [s.id for s in plan.aborted],
         "blocked": [(b.sequence.id, b.short, b.outcome) for b in plan.blocked],
         "granted": [s.id for s in plan.granted],

@@ -40,10 +40,11 @@ def running_requests_keep_admission_order(make: MakeScheduler, limits: Limits) -
 class _Queueing(Drive):
     def planned(self, plan: StepPlan) -> None:
         queue = [*(v.sequence for v in reversed(plan.preempted)), *self.queue_before]
-        gone = [s for s in queue if s in plan.admitted or s in plan.aborted]
+        admitted = [*plan.resumed, *plan.admitted]
+        gone = [s for s in queue if s in admitted or s in plan.aborted]
         promise(
-            gone == queue[: len(gone)] and [s for s in gone if s in plan.admitted] == plan.admitted,
-            f"{self.name}: not first come, first served: {[s.id for s in plan.admitted]} are admitted from the queue "
+            gone == queue[: len(gone)] and [s for s in gone if s in admitted] == admitted,
+            f"{self.name}: not first come, first served: {[s.id for s in admitted]} are admitted from the queue "
             f"{[s.id for s in queue]} (a preempted request goes to its front)",
         )
         head, ours = self.scheduler.head, self.queue[0] if self.queue else None
@@ -63,8 +64,8 @@ def first_come_first_served(make: MakeScheduler, limits: Limits) -> None:
 class _Preempting(Drive):
     def planned(self, plan: StepPlan) -> None:
         promise(
-            not (plan.preempted and plan.admitted),
-            f"{self.name}: {len(plan.admitted)} requests are admitted in a step that preempts",
+            not (plan.preempted and (plan.admitted or plan.resumed)),
+            f"{self.name}: {len(plan.admitted) + len(plan.resumed)} requests are admitted in a step that preempts",
         )
 
 
@@ -77,7 +78,7 @@ def nothing_is_admitted_in_a_step_that_preempts(make: MakeScheduler, limits: Lim
 class _Latest(Drive):
     def planned(self, plan: StepPlan) -> None:
         victims = [v.sequence for v in plan.preempted]
-        runners = [s for s in self.running_before if s not in plan.aborted or s in victims]
+        runners = [s for s in self.running_before if s.id not in self.held and (s not in plan.aborted or s in victims)]
         last = runners[len(runners) - len(victims) :][::-1]
         promise(
             victims == last,
@@ -115,7 +116,7 @@ class _Stable(Drive):
         promise(steps == again, f"{self.name}: stable_steps is not pure: {steps}, then {again}")
         if not steps:
             return
-        idle = len(self.running) - len(self.decoding())
+        idle = len(self.working()) - len(self.decoding())
         promise(
             bool(self.running) and not idle,
             f"{self.name}: stable_steps is not honest: {steps} steps of decoding are promised while {idle} of "
@@ -129,12 +130,13 @@ class _Stable(Drive):
             waits = [(b.sequence.id, b.short.cause, b.outcome) for b in plan.blocked]
             retries = all(b.sequence is self.head and b.outcome == "wait" for b in plan.blocked)
             retries = retries and all(b.short.cause == self.cause for b in plan.blocked)
-            same_set = self.running == self.running_before and plan.decodes == len(self.running)
+            working = len(self.working())
+            same_set = self.running == self.running_before and plan.decodes == working
             promise(
                 not plan.chunks and same_set and not plan.aborted and retries,
                 f"{self.name}: stable_steps is not honest: {self.promised} steps of the same decodes were promised, "
                 f"but a plan has {len(plan.chunks)} chunks, {len(plan.admitted)} admissions, "
-                f"{len(plan.preempted)} preemptions, {plan.decodes} decodes of {len(self.running)} and blocks {waits} "
+                f"{len(plan.preempted)} preemptions, {plan.decodes} decodes of {working} and blocks {waits} "
                 f"(before: {self.cause or 'nothing'})",
             )
         self.cause = next((b.short.cause for b in plan.blocked if b.outcome == "wait"), "")
@@ -196,5 +198,5 @@ def the_truth_stays_hidden(make: MakeScheduler, limits: Limits) -> None:
         one, other = (_Logging(make(fresh()), calls, limits) for calls in (short, long))
         for _ in zip_longest(one.run(), other.run()):
             same(_log(other), _log(one), f"{one.name}: longer outputs, which nobody can know of, changed a plan")
-            if one.ended or other.ended:
+            if one.ended or other.ended or one.held or other.held:
                 break

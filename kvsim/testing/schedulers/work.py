@@ -8,7 +8,7 @@ from kvsim.testing.schedulers.drive import Drive, Limits, MakeScheduler, drive, 
 
 class _Budgeting(Drive):
     def planned(self, plan: StepPlan) -> None:
-        tokens = plan.decodes + sum(chunk.tokens for chunk in plan.chunks)
+        tokens = plan.decodes + sum(tokens for tokens, _ in plan.padded_chunks)
         budget, seqs = self.limits.max_num_batched_tokens, self.limits.max_num_seqs
         promise(tokens <= budget, f"{self.name}: a step computes {tokens} tokens, max_num_batched_tokens is {budget}")
         count = self.scheduler.running_count
@@ -16,7 +16,7 @@ class _Budgeting(Drive):
 
 
 def the_limits_hold(make: MakeScheduler, limits: Limits) -> None:
-    """Neither the token budget of a step nor max_num_seqs is ever exceeded."""
+    """Neither the token budget of a step, padding of prompts included, nor max_num_seqs is ever exceeded."""
     for _ in drive(_Budgeting, make, limits):
         pass
 
@@ -24,19 +24,28 @@ def the_limits_hold(make: MakeScheduler, limits: Limits) -> None:
 class _Decoding(Drive):
     def planned(self, plan: StepPlan) -> None:
         ours = self.decoding()
+        if plan.stalled:
+            promise(bool(plan.chunks), f"{self.name}: a decoding request is left out, and no prompt is computed for it")
+            ours = []
         promise(
             plan.decodes == len(ours),
             f"{self.name}: a decoding request is left out: {len(ours)} decode, the plan has {plan.decodes}",
         )
-        context = sum(self.written[s.id] + 1 for s in ours)
+        lengths = [self.written[s.id] + 1 for s in ours]
+        height, context, _ = plan.rows
+        padded = height >= len(ours) and context % max(height, 1) == 0 and context >= height * max(lengths, default=0)
         promise(
-            plan.context == context,
-            f"{self.name}: the plan's context has {plan.context} tokens, the decoding requests attend to {context}",
+            context == sum(lengths) or padded,
+            f"{self.name}: the plan's context has {context} tokens in {height} rows, the decoding requests attend to "
+            f"{sum(lengths)}, the longest to {max(lengths, default=0)}",
         )
 
 
 def nobody_that_decodes_is_left_out(make: MakeScheduler, limits: Limits) -> None:
-    """Whoever has sampled a token gets the next one in every step, until it ends or is preempted."""
+    """Whoever has sampled a token gets the next one in every step, until it ends or is preempted.
+
+    It may stand still while a step computes prompts and says so; and it may be padded to the longest.
+    """
     for _ in drive(_Decoding, make, limits):
         pass
 
@@ -46,7 +55,8 @@ class _Prompting(Drive):
         for victim in plan.preempted:
             lost, sequence = self.lost[victim.sequence.id], victim.sequence
             told = f"{self.name}: preempted request {sequence.id}"
-            promise(victim.lost_tokens == lost, f"{told} had written {lost} tokens, {victim.lost_tokens} are told")
+            gone = victim.lost_tokens + victim.swapped_tokens
+            promise(gone == lost, f"{told} had written {lost} tokens, {gone} are told to be lost or swapped")
             promise(self.allocator.owned(sequence) == 0, f"{told} still owns slots")
         seen = set()
         for sequence, tokens, written in plan.chunks:
@@ -74,9 +84,9 @@ def chunks_follow_the_known_tokens(make: MakeScheduler, limits: Limits) -> None:
 
 class _Working(Drive):
     def planned(self, plan: StepPlan) -> None:
-        left = self.limits.max_num_batched_tokens - plan.decodes - sum(c.tokens for c in plan.chunks)
+        left = self.limits.max_num_batched_tokens - plan.decodes - sum(tokens for tokens, _ in plan.padded_chunks)
         busy = {chunk.sequence.id for chunk in plan.chunks} | {s.id for s in self.decoding()}
-        idle = [s.id for s in self.running if s.id not in busy]
+        idle = [s.id for s in self.working() if s.id not in busy]
         promise(
             not idle or left == 0 or bool(plan.preempted),
             f"{self.name}: work waits that could be done: {idle} run and get nothing, {left} tokens of budget are left",
@@ -84,8 +94,15 @@ class _Working(Drive):
         head = self.scheduler.head
         if head is None or plan.preempted or len(self.running) >= self.limits.max_num_seqs:
             return
+        if plan.rectangle and (plan.aborted or plan.resumed):
+            # Whole prompts are admitted before anybody grows or comes back; what changes then is too late for it.
+            return
         known = self.known(head)
-        if known <= left:
+        padding = 0
+        if plan.rectangle and plan.chunks:
+            longest, _ = plan.padded_chunks[0]
+            padding = max(0, longest - known) + max(0, known - longest) * len(plan.chunks)
+        if known + padding <= left:
             got = self.allocator.acquire((Ask(head, known, True, known, not self.running),))
             promise(
                 isinstance(got, Short),
@@ -133,9 +150,10 @@ class _Conserving(Drive):
         for sequence in self.queue:
             promise(not self.allocator.owned(sequence), f"{told}request {sequence.id} waits and owns slots")
         used = sum(self.written[s.id] for s in self.running)
+        use = self.allocator.usage()
         promise(
-            self.allocator.usage().used == used,
-            f"{self.name}: slots are not conserved: {self.allocator.usage()} with {used} tokens written",
+            use.used + use.dead == used,
+            f"{self.name}: slots are not conserved: {use} with {used} tokens written",
         )
 
     def end(self, sequence: Sequence, end: str) -> None:
