@@ -337,6 +337,14 @@ def test_the_horizon_in_the_middle_of_a_leap_counts_whole_steps_and_a_part_of_me
 
 
 @Stepwise
+def test_the_step_that_the_horizon_cuts_has_its_slots(stepwise):
+    """4 slots for the prompt, and one for each of the decodes that begin at 1,000, 2,000 and 3,000."""
+    log = serve([Request(0, 0, 4, 10)], horizon_ps=3500, stepwise=stepwise)
+    upkeep = log.recording.upkeep
+    assert (upkeep.allocations, upkeep.frees, upkeep.table_bytes) == (7, 7, 7 * 4)
+
+
+@Stepwise
 def test_a_step_that_ends_at_the_horizon_is_over_and_no_other_begins(stepwise):
     requests = [Request(0, 0, 1, 10), Request(1, 0, 1, 3), Request(2, 3000, 1, 1)]
     log = serve(requests, horizon_ps=3000, stepwise=stepwise)

@@ -10,8 +10,8 @@ from tests.laws.strategies import KINDS, SCHEDULERS, mixtures, policies
 from tests.laws.test_conservation import LAWS
 from tests.laws.token_times import TokenTimes
 
-EXAMPLES = 50
-MORE = 600
+EXAMPLES = 40
+MORE = 300
 
 Everywhere = pytest.mark.parametrize("allocator", KINDS)
 Always = pytest.mark.parametrize("scheduler", SCHEDULERS)

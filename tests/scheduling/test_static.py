@@ -182,6 +182,12 @@ def test_gaps_of_members_that_came_before_the_warm_up_do_not_count_for_those_tha
     assert gaps(log) == (3, 3000, 1000)
 
 
+def test_who_comes_while_a_batch_runs_is_seen_to_wait_from_the_next_step_on():
+    """The queue is not empty from 2,000, where the step ends in which 1 comes, to the end of the batch at 5,000."""
+    log = serve([Request(0, 0, 2, 5), Request(1, 1500, 2, 1)], lambda: scheduler(), window="saturated")
+    assert log.recording.memory.totals.time_ps == 3000
+
+
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
