@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from kvsim.capacity.deployment import Deployment
 from kvsim.capacity.overheads.estimate import activation
+from kvsim.capacity.plan import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,18 @@ class Device:
     other_bytes: int
     """Driver, context, communication and captured graphs."""
     deployment: Deployment
+
+    @classmethod
+    def serving(cls, made: Plan, pool_bytes: int) -> "Device":
+        """The poorest rank of a planned start, with a pool of `pool_bytes`."""
+        stage = made.stage
+        return cls(
+            card_bytes=round(made.deployment.total.best),
+            weights_bytes=round(stage.weights.best),
+            pool_bytes=pool_bytes,
+            other_bytes=round(stage.non_torch.best + stage.cuda_graphs.best),
+            deployment=made.deployment,
+        )
 
     @property
     def room_bytes(self) -> int:

@@ -20,11 +20,9 @@ class Profile:
     sequences (`max_num_seqs`). `reserve_full_isl`: admit only if the blocks of all current tokens fit now.
     `watermark`: share of the pool's blocks that admission leaves untouched. `gpu_memory_utilization`: share
     of the GPU's total memory for everything. `preemption`: what happens to a victim's KV; `swap_space_bytes`: host
-    memory for it on each GPU. Where prompts are not chunked the token budget is at least the longest context. The
-    overheads are
-    bytes on one GPU that are neither weights nor KV: `activation_bytes` of the profiled step,
-    `non_torch_bytes`, `cuda_graph_bytes`; they are measured examples with a date (`overheads_source`), not
-    rules. `known_deviations` says in sentences where kvsim differs from the release.
+    memory for it on each GPU. Where prompts are not chunked the token budget is at least the longest context.
+    `known_deviations` says in sentences where kvsim differs from the release. What a start takes of a card beside
+    weights and KV is the start-up planner's to say.
     """
 
     name: str
@@ -45,12 +43,8 @@ class Profile:
     preemption: str
     swap_space_bytes: int = 0
     prefix_caching: bool
-    activation_bytes: int
-    non_torch_bytes: int
-    cuda_graph_bytes: int
     description: str
     source: str
-    overheads_source: str
     known_deviations: tuple[str, ...] = ()
 
 

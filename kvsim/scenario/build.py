@@ -1,14 +1,10 @@
 """From a checked scenario to the objects of a run: names become policies, catalogue entries and numbers."""
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from kvsim.capacity.deployment import Deployment
 from kvsim.capacity.device import Device
-from kvsim.capacity.overheads.releases import release_of_profile
 from kvsim.capacity.pages import PageRow, page_row
-from kvsim.capacity.pool import Overheads, Pool, loaded_bytes, pool_from_card
-from kvsim.capacity.span import Span
 from kvsim.capacity.tensors import kv_tensors
 from kvsim.catalog.engines import Profile, profile
 from kvsim.catalog.footprint import Footprint
@@ -23,8 +19,10 @@ from kvsim.memory.paged import PagedAllocator
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.memory.virtual import VirtualAllocator
 from kvsim.metrics.summary import Slo
+from kvsim.scenario.deployment import chosen, planned
 from kvsim.scenario.messages import located
-from kvsim.scenario.notes import notes
+from kvsim.scenario.notes import not_modelled, notes
+from kvsim.scenario.pool import pool
 from kvsim.scenario.resolve import Scenario
 from kvsim.scenario.schema.fields import MOST
 from kvsim.scenario.schema.serving import (
@@ -41,15 +39,12 @@ from kvsim.scheduling.continuous import ContinuousScheduler
 from kvsim.scheduling.prefill_first import PrefillFirstScheduler
 from kvsim.scheduling.static import StaticScheduler
 from kvsim.timing.roofline import RooflineParameters, RooflineTiming, roofline_parameters
-from kvsim.units import size_text
 from kvsim.workload.arrivals import ARRIVALS
 from kvsim.workload.beam import Beam
 from kvsim.workload.client import Patience
 from kvsim.workload.lengths import LENGTHS, LengthDistribution
 from kvsim.workload.stream import GeneratedTraffic, Traffic, Workload
 from kvsim.workload.trace import TraceTraffic
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +97,12 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
             f"{footprint.model.name}; give one, for example `max_model_len: 8192`"
         )
     parameters = roofline_parameters(settings.timing.parameters)
-    row = _page_row(settings, footprint)
-    pool = _pool(settings, rules, footprint, row)
-    if pool.slots > MOST:
-        raise ValueError(f"pool_slots is {pool.slots:,}; a pool has at most {MOST:,} slots")
-    allocator = _allocator(settings, rules, footprint, pool, limit, row, parameters)
+    row = page_row(footprint, settings.allocator.page) if isinstance(settings.allocator, VirtualSettings) else None
+    start = planned(scenario, rules)
+    kv = pool(settings, footprint, block_size=_block_size(settings, rules), row=row, planned=start)
+    if kv.slots > MOST:
+        raise ValueError(f"pool_slots is {kv.slots:,}; a pool has at most {MOST:,} slots")
+    allocator = _allocator(settings, rules, footprint, kv.slots, limit, row, parameters)
     block_size = allocator.block_size if isinstance(allocator, PagedAllocator) else None
     timing = RooflineTiming(
         footprint,
@@ -114,8 +110,7 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         parameters,
         block_size=block_size,
     )
-    pool_bytes = pool.slots * footprint.kv_bytes_per_token
-    device = _device(settings, rules, footprint, pool_bytes)
+    device = None if start is None else Device.serving(start, kv.slots * footprint.kv_bytes_per_token)
     scheduler = _scheduler(scenario, rules, allocator, limit, footprint.kv_bytes_per_token, device)
     traffic = _traffic(scenario)
     return Simulation(
@@ -130,17 +125,13 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         slo=Slo(settings.slo.ttft, settings.slo.tpot, settings.slo.e2e),
         provenance={
             "timing": timing.provenance,
-            "pool": pool.provenance,
+            "pool": kv.provenance,
             "engine": rules.name,
             "workload": _workload_provenance(settings),
         },
-        not_modelled=_not_modelled(settings, rules, footprint),
-        notes=notes(settings, rules, footprint, pool.slots, device),
+        not_modelled=not_modelled(settings, rules, footprint),
+        notes=notes(settings, rules, footprint, kv.slots, device, start),
     )
-
-
-def _given(value: T | None, default: T) -> T:
-    return default if value is None else value
 
 
 def _scheduler(
@@ -152,13 +143,13 @@ def _scheduler(
     device: Device | None,
 ) -> BatchScheduler:
     engine = scenario.settings.engine
-    preemption = _given(engine.preemption, rules.preemption)
-    swap_space_bytes = _given(engine.swap_space, rules.swap_space_bytes)
+    preemption = chosen(engine.preemption, rules.preemption)
+    swap_space_bytes = chosen(engine.swap_space, rules.swap_space_bytes)
     limits: dict[str, Any] = {
-        "max_num_seqs": _given(engine.max_num_seqs, rules.max_num_seqs),
-        "max_num_batched_tokens": _given(engine.max_num_batched_tokens, scenario.token_budget),
+        "max_num_seqs": chosen(engine.max_num_seqs, rules.max_num_seqs),
+        "max_num_batched_tokens": chosen(engine.max_num_batched_tokens, scenario.token_budget),
         "preemption": preemption,
-        "victim": _given(engine.victim, "last"),
+        "victim": chosen(engine.victim, "last"),
         "max_model_len": max_model_len,
         "host": HostPool(swap_space_bytes // kv_bytes_per_token) if preemption == "swap" else None,
     }
@@ -168,100 +159,32 @@ def _scheduler(
         # A pool beside which not even a step of decoding has room is a what-if, and said to be one in the notes.
         if sequences <= tokens < budget:
             limits["workspace_tokens"] = tokens
-    name = _given(engine.scheduler, rules.scheduler)
+    name = chosen(engine.scheduler, rules.scheduler)
     if name == "static":
         return StaticScheduler(allocator, **limits)
-    limits["kernel"] = _given(engine.kernel, rules.kernel)
+    limits["kernel"] = chosen(engine.kernel, rules.kernel)
     if name == "prefill-first":
         return PrefillFirstScheduler(allocator, **limits)
     return ContinuousScheduler(
         allocator,
-        long_prefill_token_threshold=_given(engine.long_prefill_token_threshold, rules.long_prefill_token_threshold),
-        chunked_prefill=_given(engine.chunked_prefill, rules.chunked_prefill),
-        reserve_full_isl=_given(engine.reserve_full_isl, rules.reserve_full_isl),
+        long_prefill_token_threshold=chosen(engine.long_prefill_token_threshold, rules.long_prefill_token_threshold),
+        chunked_prefill=chosen(engine.chunked_prefill, rules.chunked_prefill),
+        reserve_full_isl=chosen(engine.reserve_full_isl, rules.reserve_full_isl),
         **limits,
-    )
-
-
-def _device(settings: Settings, rules: Profile, footprint: Footprint, pool_bytes: int) -> Device | None:
-    capacity, card = settings.capacity, gpu(settings.gpu)
-    try:
-        deployment = Deployment(
-            model=footprint.model,
-            engine=release_of_profile(rules.engine, rules.version),
-            total=Span.exactly(card.memory_bytes),
-            gpu=card,
-            tensor_parallel=footprint.tensor_parallel,
-        )
-    except InputError:
-        # The planner knows more rules than a run needs, of how a model is split over ranks.
-        return None
-    return Device(
-        card_bytes=card.memory_bytes,
-        weights_bytes=loaded_bytes(footprint),
-        pool_bytes=pool_bytes,
-        other_bytes=_given(capacity.non_torch, rules.non_torch_bytes)
-        + _given(capacity.cuda_graphs, rules.cuda_graph_bytes),
-        deployment=deployment,
-    )
-
-
-def _page_row(settings: Settings, footprint: Footprint) -> PageRow | None:
-    """What is mapped at a time, for the allocator that maps pages."""
-    allocator = settings.allocator
-    return page_row(footprint, allocator.page) if isinstance(allocator, VirtualSettings) else None
-
-
-def _pool(settings: Settings, rules: Profile, footprint: Footprint, row: PageRow | None) -> Pool:
-    if isinstance(settings.allocator, NoCacheSettings):
-        return Pool(0, "none: nothing is kept from one step to the next")
-    pool, block = settings.pool, _block_size(settings, rules) if row is None else row.tokens
-    if pool is None:
-        return pool_from_card(
-            footprint,
-            gpu(settings.gpu),
-            utilization=_given(settings.capacity.gpu_memory_utilization, rules.gpu_memory_utilization),
-            overheads=Overheads(
-                activation_bytes=_given(settings.capacity.activation, rules.activation_bytes),
-                non_torch_bytes=_given(settings.capacity.non_torch, rules.non_torch_bytes),
-                cuda_graphs_bytes=_given(settings.capacity.cuda_graphs, rules.cuda_graph_bytes),
-            ),
-            block_size=block,
-            block_bytes=None if row is None else row.bytes,
-        )
-    if pool.blocks is not None:
-        blocks = f"blocks of {block}" if row is None else str(row)
-        return Pool(pool.blocks * block, f"given in the scenario: {pool.blocks} {blocks}")
-    if pool.tokens is not None:
-        return Pool(pool.tokens, f"given in the scenario: {pool.tokens:,} tokens")
-    assert pool.memory is not None
-    given = f"given in the scenario: {size_text(pool.memory)} of KV per rank"
-    if row is not None and pool.memory >= row.bytes:
-        rows = pool.memory // row.bytes
-        return Pool(rows * row.tokens, f"{given}, {rows:,} {row}")
-    slots = pool.memory // footprint.kv_bytes_per_token
-    if slots < 1:
-        raise ValueError(
-            f"pool.memory: {pool.memory} B holds no token of {footprint.model.name}, "
-            f"whose KV takes {footprint.kv_bytes_per_token} B each; give more, for example `memory: 12GiB`"
-        )
-    return Pool(
-        slots,
-        f"{given} at {footprint.kv_bytes_per_token:,} bytes a token",
     )
 
 
 def _block_size(settings: Settings, rules: Profile) -> int:
     """Slots of a block: the paged allocator's, or the profile's for allocators that have none."""
     allocator = settings.allocator
-    return _given(allocator.block_size if isinstance(allocator, PagedSettings) else None, rules.block_size)
+    return chosen(allocator.block_size if isinstance(allocator, PagedSettings) else None, rules.block_size)
 
 
 def _allocator(
     settings: Settings,
     rules: Profile,
     footprint: Footprint,
-    pool: Pool,
+    pool_slots: int,
     max_model_len: int,
     row: PageRow | None,
     parameters: RooflineParameters,
@@ -274,17 +197,17 @@ def _allocator(
             assert row is not None
             # Mapping that takes no time is mapping that no step waits for.
             ahead = not parameters.page_map_s
-            return VirtualAllocator(pool.slots, page_tokens=row.tokens, row_pages=row.pages, mapped_ahead=ahead)
+            return VirtualAllocator(pool_slots, page_tokens=row.tokens, row_pages=row.pages, mapped_ahead=ahead)
         if isinstance(allocator, PagedSettings):
             return PagedAllocator(
-                pool.slots,
+                pool_slots,
                 block_size=_block_size(settings, rules),
-                watermark=_given(allocator.watermark, rules.watermark),
+                watermark=chosen(allocator.watermark, rules.watermark),
             )
         if isinstance(allocator, ContiguousSettings):
             tensors, rounding_slots = kv_tensors(footprint) if allocator.growth == "cat" else (1, 1)
             return ContiguousAllocator(
-                pool.slots,
+                pool_slots,
                 fit=allocator.fit,
                 growth=allocator.growth,
                 chunk=allocator.chunk,
@@ -293,7 +216,7 @@ def _allocator(
                 compaction=allocator.compaction,
             )
         assert isinstance(allocator, ReserveSettings)
-        return ReserveAllocator(pool.slots, max_model_len=max_model_len, size=allocator.size, fit=allocator.fit)
+        return ReserveAllocator(pool_slots, max_model_len=max_model_len, size=allocator.size, fit=allocator.fit)
     except ValueError as error:
         raise ValueError(f"allocator {allocator.name}: {error}") from error
 
@@ -352,26 +275,3 @@ def _workload_provenance(settings: Settings) -> str:
     if isinstance(workload.max_tokens, TimesOutput):
         text += "; max_tokens is an oracle (a multiple of the true output)"
     return text
-
-
-def _not_modelled(settings: Settings, rules: Profile, footprint: Footprint) -> list[str]:
-    """What this run leaves out, in sentences for every output."""
-    said = list(rules.known_deviations)
-    shape = footprint.model
-    if isinstance(settings.allocator, PagedSettings):
-        said.append("The allocator's own time on the host, beyond what a step costs in any case.")
-    if isinstance(settings.allocator, ContiguousSettings) and settings.allocator.growth == "cat":
-        said.append("Where the tensors of one request lie: they stay side by side, as one region.")
-    if isinstance(settings.allocator, VirtualSettings):
-        said.append("Pages that stay mapped after a request for the next one to take over: each maps all of its own.")
-    if shape.window_layers:
-        said.append(
-            f"Sliding windows: the {shape.window_layers} window layers of {shape.name} "
-            f"keep and read the whole sequence."
-        )
-    if shape.state_layers:
-        said.append(f"Fixed state per request: the {shape.state_layers} state layers of {shape.name} take no memory.")
-    if isinstance(settings.allocator, NoCacheSettings):
-        said.append("The workspace in which a step keeps the keys and values that it throws away afterwards.")
-    said.append("Sampling, tokenisation, network and the client's side of TTFT.")
-    return said

@@ -76,7 +76,7 @@ ARGUMENTS = {
     "chunk": ("allocator.chunk",),
     "compaction": ("allocator.compaction",),
     "page": ("allocator.page",),
-    "utilization": ("capacity.gpu_memory_utilization",),
+    "gpu_memory_utilization": ("capacity.gpu_memory_utilization",),
     "dtype": ("model.weights_dtype", "model.name"),
     "params_total_b": ("model.name",),
     "cv": ("workload.arrivals.cv",),

@@ -1,9 +1,14 @@
-"""What a reader of the numbers should know about this scenario, beside what no run models."""
+"""What a reader of the numbers should know about a scenario, and what its run leaves out."""
 
 from kvsim.capacity.device import Device
+from kvsim.capacity.plan import Plan
+from kvsim.capacity.weights.quantization import of_checkpoint
 from kvsim.catalog.engines import Profile
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import gpu
+from kvsim.scenario.deployment import SCHEMES
+from kvsim.scenario.messages import alternatives
+from kvsim.scenario.schema.serving import ContiguousSettings, NoCacheSettings, PagedSettings, VirtualSettings
 from kvsim.scenario.schema.settings import Settings
 from kvsim.units import SIZE_UNITS, format_size
 
@@ -14,9 +19,15 @@ LARGE_GPU_DEFAULTS = "1,024 sequences and 8,192 tokens"
 
 
 def notes(
-    settings: Settings, rules: Profile, footprint: Footprint, pool_slots: int, device: Device | None
+    settings: Settings,
+    rules: Profile,
+    footprint: Footprint,
+    pool_slots: int,
+    device: Device | None,
+    start: Plan | None,
 ) -> list[str]:
-    """Return sentences on this scenario: a pool beyond its card, defaults that are not those of its card."""
+    """Return sentences on this scenario: a pool beyond its card, a start that is refused, weights or defaults
+    that are not those of its model or card."""
     said = []
     card = gpu(settings.gpu)
     if settings.pool is not None and footprint.model.weights_known:
@@ -35,6 +46,14 @@ def notes(
                     f"{format_size(max(0, device.room_bytes))} for the workspace of a step; one in which "
                     f"{sequences} sequences decode takes {format_size(wanted)}. No such engine would start."
                 )
+    if settings.pool is None and rules.engine == "vllm" and start is not None and not start.verdict.runs:
+        said.append(f"vLLM would refuse to start: {start.verdict.reason}; set engine.max_model_len.")
+    published = of_checkpoint(footprint.model.name)[1]
+    if published is not None and settings.model.weights_dtype not in SCHEMES:
+        said.append(
+            f"{footprint.model.name} is published in {published}, and its weights are {settings.model.weights_dtype} "
+            f"here; set model.weights_dtype to {alternatives(list(SCHEMES))} for smaller ones."
+        )
     engine = settings.engine
     large = card.memory_bytes >= LARGE_GPU_BYTES and not card.name.upper().startswith("A100")
     if rules.engine == "vllm" and large and engine.max_num_seqs is None and engine.max_num_batched_tokens is None:
@@ -43,4 +62,27 @@ def notes(
             f"{rules.max_num_batched_tokens:,} of {rules.name}; set engine.max_num_seqs and "
             f"engine.max_num_batched_tokens."
         )
+    return said
+
+
+def not_modelled(settings: Settings, rules: Profile, footprint: Footprint) -> list[str]:
+    """What this run leaves out, in sentences for every output."""
+    said = list(rules.known_deviations)
+    shape = footprint.model
+    if isinstance(settings.allocator, PagedSettings):
+        said.append("The allocator's own time on the host, beyond what a step costs in any case.")
+    if isinstance(settings.allocator, ContiguousSettings) and settings.allocator.growth == "cat":
+        said.append("Where the tensors of one request lie: they stay side by side, as one region.")
+    if isinstance(settings.allocator, VirtualSettings):
+        said.append("Pages that stay mapped after a request for the next one to take over: each maps all of its own.")
+    if shape.window_layers:
+        said.append(
+            f"Sliding windows: the {shape.window_layers} window layers of {shape.name} "
+            f"keep and read the whole sequence."
+        )
+    if shape.state_layers:
+        said.append(f"Fixed state per request: the {shape.state_layers} state layers of {shape.name} take no memory.")
+    if isinstance(settings.allocator, NoCacheSettings):
+        said.append("The workspace in which a step keeps the keys and values that it throws away afterwards.")
+    said.append("Sampling, tokenisation, network and the client's side of TTFT.")
     return said

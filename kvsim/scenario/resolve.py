@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kvsim.errors import InputError
-from kvsim.scenario.checks import check, model_reference, trace_reference
+from kvsim.scenario.checks import check
+from kvsim.scenario.checks.references import model_reference, trace_reference
 from kvsim.scenario.layers import Layers, layers_of, read_layers, read_overrides
 from kvsim.scenario.merging import KINDS, Layer
 from kvsim.scenario.messages import Mistake, Origins, alternatives, refuse
@@ -99,8 +100,9 @@ class Scenario:
         """Return every dotted key with its `value` as a user writes it and the `source` it came from.
 
         Sources: `FILE:LINE`, `extends FILE:LINE`, `variant NAME FILE:LINE`, `--set`, `profile NAME` (a value that the
-        engine's profile decides), `model NAME` (one that the model does) and `default`. A value of null is not set
-        and not decided by either.
+        engine's profile decides), `model NAME` (one that the model does), `estimated` (one that the start-up planner
+        does, as the run's provenance and device ledger say) and `default`. A value of null is not set and not decided
+        by profile or model.
         """
         from kvsim.catalog.engines import profile
         from kvsim.catalog.models import model
@@ -119,6 +121,8 @@ class Scenario:
                     value = self.token_budget
             if value is None and key == "engine.max_model_len":
                 value, source = model(self.model).max_context, f"model {self.settings.model.name}"
+            if value is None and key in _ESTIMATED:
+                source = "estimated"
             rows[key] = {"value": value, "source": source}
             if key == "timing.name":
                 stated = asdict(roofline_parameters())
@@ -139,11 +143,11 @@ _BY_PROFILE: dict[str, Callable[["Profile"], object]] = {
     "allocator.block_size": lambda profile: profile.block_size,
     "allocator.watermark": lambda profile: profile.watermark,
     "capacity.gpu_memory_utilization": lambda profile: profile.gpu_memory_utilization,
-    "capacity.activation": lambda profile: size_text(profile.activation_bytes),
-    "capacity.non_torch": lambda profile: size_text(profile.non_torch_bytes),
-    "capacity.cuda_graphs": lambda profile: size_text(profile.cuda_graph_bytes),
 }
 """Dotted keys that the engine's profile decides where nobody gives them."""
+
+_ESTIMATED = ("capacity.activation", "capacity.non_torch", "capacity.cuda_graphs")
+"""Dotted keys that the start-up planner decides where nobody gives them."""
 
 
 def load(path: str | os.PathLike[str], *, overrides: Sequence[str] = (), variant: str | None = None) -> Scenario:

@@ -9,9 +9,9 @@ from kvsim import Scenario, run
 from kvsim.capacity.deployment import Deployment
 from kvsim.capacity.device import Device
 from kvsim.capacity.overheads.releases import release
-from kvsim.capacity.pool import loaded_bytes
+from kvsim.capacity.planner import plan
 from kvsim.capacity.span import Span
-from kvsim.catalog.footprint import Footprint
+from kvsim.capacity.weights.loaded import loaded_weights
 from kvsim.catalog.gpus import gpu
 from kvsim.catalog.models import model
 
@@ -47,8 +47,19 @@ def test_the_most_tokens_are_those_for_which_there_is_room():
     assert DEVICE.most_tokens(2560, 256) == 2560
 
 
+def test_a_planned_start_is_divided_as_the_plan_says():
+    made = plan(DEVICE.deployment)
+    device = Device.serving(made, pool_bytes=made.kv_taken_bytes)
+    parts = (device.card_bytes, device.weights_bytes, device.other_bytes, device.workspace_bytes(2048, 256))
+    stage = made.stage
+    assert parts == pytest.approx(
+        (CARD.memory_bytes, WEIGHTS_BYTES, stage.non_torch.best + stage.cuda_graphs.best, stage.activation.best), abs=1
+    )
+    assert device.most_tokens(2048, 256) == 2048
+
+
 OTHER_MIB = 320
-WEIGHTS_BYTES = loaded_bytes(Footprint(model("opt-13b")))
+WEIGHTS_BYTES = loaded_weights(model("opt-13b"))[0].weight_bytes
 
 
 def served(room_mib: int, **engine: Any):

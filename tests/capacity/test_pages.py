@@ -2,8 +2,12 @@
 
 import pytest
 
+from kvsim.capacity.deployment import Deployment, Given
+from kvsim.capacity.overheads.releases import release
 from kvsim.capacity.pages import PageRow, is_page, page_row
-from kvsim.capacity.pool import Overheads, pool_from_card
+from kvsim.capacity.planner import plan
+from kvsim.capacity.pool import pool_from_card
+from kvsim.capacity.span import Span
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import gpu
 from kvsim.catalog.models import model
@@ -75,9 +79,15 @@ def test_only_what_a_gpu_maps_is_a_page(page_bytes):
 def test_a_card_is_filled_with_whole_rows():
     footprint, card = Footprint(model("opt-13b")), gpu("A100-40GB")
     row = page_row(footprint, 2 * MIB)
-    nothing = Overheads(activation_bytes=0, non_torch_bytes=0, cuda_graphs_bytes=0)
-    pool = pool_from_card(
-        footprint, card, utilization=1, overheads=nothing, block_size=row.tokens, block_bytes=row.bytes
+    total, nothing = Span.exactly(card.memory_bytes), Span.exactly(0)
+    asked = Deployment(
+        model=footprint.model,
+        engine=release("vllm@0.33"),
+        total=total,
+        gpu=card,
+        utilization=1,
+        given=Given(activation=nothing, non_torch=nothing, cuda_graphs=nothing),
     )
+    pool = pool_from_card(plan(asked), block_size=row.tokens, block_bytes=row.bytes)
     left = card.memory_bytes - footprint.weight_bytes
     assert pool.slots == left // (160 * MIB) * 204

@@ -67,10 +67,10 @@ def test_memory_for_kv_is_per_rank():
     assert simulation.scheduler.allocator.pool_slots == 81920
 
 
-def test_without_a_pool_it_follows_from_the_card_and_the_profile():
-    # 0.92 x 25,250,627,584 B less 16,093,544,448 B of weights and 2,211,908,157 B of overheads: 2,348 blocks.
+def test_without_a_pool_it_follows_from_the_card_and_the_planned_start():
+    # 0.92 x 25,250,627,584 B less 16,093,544,448 B of weights and 0.55 + 0.57 + 0.46 GiB of overheads: 2,596 blocks.
     simulation = built(without="pool")
-    assert simulation.scheduler.allocator.pool_slots == 2348 * 16
+    assert simulation.scheduler.allocator.pool_slots == 2596 * 16
     assert simulation.provenance["pool"].startswith("from the card")
 
 
@@ -194,7 +194,7 @@ def test_windows_and_states_that_are_not_modelled_are_said_of_the_models_that_ha
         ({"pool": {"memory": "1B"}, "allocator": "contiguous"}, "here: pool.memory: 1 B holds no token"),
         ({"pool": {"tokens": 15}}, "here: pool.tokens: allocator paged: pool_slots is 15"),
         ({"without": "pool", "capacity": {"gpu_memory_utilization": 0}},
-         "here: capacity.gpu_memory_utilization: utilization is 0.0"),
+         "here: capacity.gpu_memory_utilization: gpu_memory_utilization is 0"),
         ({"workload": TRAFFIC | {"arrivals": {"process": "gamma", "cv": 1e9}}},
          "here: workload.arrivals.cv: cv: gaps this uneven"),
     ],
@@ -224,13 +224,21 @@ def test_a_pool_larger_than_its_card_is_noted_and_one_that_may_fit_is_not():
     # 25,250,627,584 B less 16,059,990,016 B of weights: 8.56 GiB, 70,119 tokens of 131,072 B.
     assert built(pool={"tokens": 41_408}).notes == []  # what a real start-up logged
     [short] = built(pool={"tokens": 70119}).notes
-    assert short.startswith("Beside weights, pool and 1.16 GiB of overheads RTX-4090 has 0 B for the workspace")
+    assert short.startswith("Beside weights, pool and 1.03 GiB of overheads RTX-4090 has 0 B for the workspace")
     assert built(pool={"memory": "500GiB"}).notes == [
         "The pool of 500.00 GiB is more than the 8.56 GiB that RTX-4090 has beside the weights of llama-3.1-8b; no "
         "such engine would start."
     ]
     assert len(built(pool={"tokens": 70120}).notes) == 1
-    assert built(without="pool").notes == []
+    assert built(without="pool", engine={"max_model_len": 8192}).notes == []
+
+
+def test_a_start_that_the_planner_refuses_is_noted():
+    [refused] = built(without="pool").notes
+    assert refused.startswith(
+        "vLLM would refuse to start: one request of 131,072 tokens needs 8,192 blocks (16.00 GiB)"
+    )
+    assert built(without="pool", engine={"profile": "orca-max", "max_model_len": 40000}).notes == []  # never released
 
 
 @pytest.mark.parametrize(
@@ -247,6 +255,23 @@ def test_a_pool_larger_than_its_card_is_noted_and_one_that_may_fit_is_not():
 def test_defaults_that_vllm_would_not_use_on_a_large_card_are_noted(card, engine, noted):
     notes = built(gpu=card, engine=engine).notes
     assert any("vLLM's server default is 1,024 sequences and 8,192 tokens a step" in note for note in notes) == noted
+
+
+def test_weights_wider_than_the_published_ones_are_noted():
+    def noted(dtype: str) -> bool:
+        made = built(model={"name": "gpt-oss-20b", "weights_dtype": dtype}, gpu="A100-80GB", without="pool")
+        return any(
+            note.startswith("gpt-oss-20b is published in mxfp4, and its weights are bf16") for note in made.notes
+        )
+
+    assert noted("bf16")
+    assert not noted("int4")
+
+
+def test_sizes_that_nobody_gives_are_told_to_be_estimated():
+    resolved = Scenario.from_dict(DEFAULT | {"capacity": {"activation": "1GiB"}}, name="here").resolved()
+    assert resolved["capacity.activation"] == {"value": "1GiB", "source": "here"}
+    assert resolved["capacity.non_torch"] == {"value": None, "source": "estimated"}
 
 
 def test_the_limit_of_the_model_stands_in_the_resolved_scenario():

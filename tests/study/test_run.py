@@ -66,7 +66,7 @@ def test_copied_bytes_are_whole_tokens():
 
 def test_the_pool_of_the_card_is_used_where_none_is_given():
     data = {key: value for key, value in DEFAULT.items() if key != "pool"}
-    assert run(Scenario.from_dict(data)).metrics["pool_tokens"] == 2348 * 16
+    assert run(Scenario.from_dict(data)).metrics["pool_tokens"] == 2596 * 16
 
 
 @pytest.mark.parametrize("allocator", ALLOCATORS)

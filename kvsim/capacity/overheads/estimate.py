@@ -54,9 +54,9 @@ def non_torch(deployment: Deployment, *, without: str = "") -> Span:
 
 
 def cuda_graphs(deployment: Deployment) -> Span:
-    """What captured graphs hold on one rank; nothing with `enforce_eager` or in an engine that captures none."""
+    """What captured graphs hold on one rank; nothing with `enforce_eager` or in a release that captures none."""
     rule, model = overheads()["graphs"], deployment.model
-    if deployment.enforce_eager or deployment.engine.engine == "llama.cpp":
+    if deployment.enforce_eager or not deployment.engine.rules.get("graphs", True):
         return Span.exactly(0)
     layers = model.layers / deployment.pipeline_parallel
     gib = rule["base_gib"] + rule["layer_gib"] * layers

@@ -209,30 +209,42 @@ def _from_scenario(args: argparse.Namespace) -> dict[str, int]:
     from kvsim.capacity.overheads.releases import release_of_profile
     from kvsim.catalog.engines import profile
     from kvsim.scenario.build import build
+    from kvsim.scenario.deployment import SCHEMES, chosen
 
     loaded = scenario.load_all(args.scenario)[0]
     settings = loaded.settings
     rules = profile(settings.engine.profile)
-    for name, value in {
+    engine, card, weights = settings.engine, settings.capacity, settings.model.weights_dtype
+    # A scenario says its weights itself, whatever the name of its model's checkpoint says.
+    unquantised = None if args.model else "none"
+    said = {
         "model": loaded.model,
         "gpu": settings.gpu,
-        "engine": release_of_profile(rules.engine, rules.version).name,
         "tensor_parallel_size": settings.tensor_parallel,
-        "max_model_len": settings.engine.max_model_len,
-        "max_num_seqs": settings.engine.max_num_seqs,
-        "max_num_batched_tokens": settings.engine.max_num_batched_tokens,
-        "utilization": settings.capacity.gpu_memory_utilization,
+        "max_model_len": engine.max_model_len,
+        "max_num_seqs": engine.max_num_seqs,
+        "max_num_batched_tokens": engine.max_num_batched_tokens,
+        "utilization": card.gpu_memory_utilization,
         "block_size": getattr(settings.allocator, "block_size", None),
-        "quantization": WEIGHTS.get(settings.model.weights_dtype),
-        "activation_gib": _gib_text(settings.capacity.activation),
-        "non_torch_gib": _gib_text(settings.capacity.non_torch),
-        "cuda_graph_gib": _gib_text(settings.capacity.cuda_graphs),
+        "quantization": SCHEMES.get(weights, unquantised),
+        "activation_gib": _gib_text(card.activation),
+        "non_torch_gib": _gib_text(card.non_torch),
+        "cuda_graph_gib": _gib_text(card.cuda_graphs),
         **_pool(settings, rules),
-    }.items():
+    }
+    if args.dtype == "auto" and args.quantization is None and weights not in SCHEMES:
+        args.dtype = weights
+    if args.engine is None:
+        # Another engine than the profile's has defaults of its own.
+        said |= {
+            "engine": release_of_profile(rules.engine, rules.version).name,
+            "max_num_seqs": chosen(engine.max_num_seqs, rules.max_num_seqs),
+            "max_num_batched_tokens": chosen(engine.max_num_batched_tokens, loaded.token_budget),
+            "utilization": chosen(card.gpu_memory_utilization, rules.gpu_memory_utilization),
+        }
+    for name, value in said.items():
         if getattr(args, name) is None:
             setattr(args, name, value)
-    if args.dtype == "auto" and args.quantization is None:
-        args.dtype = settings.model.weights_dtype
     if args.kv_cache_dtype == "auto":
         args.kv_cache_dtype = settings.model.kv_dtype
     if settings.pool is None:
@@ -256,11 +268,9 @@ def _pool(settings: "Settings", rules: "Profile") -> dict[str, Any]:
 
 
 def _gib_text(size_bytes: int | None) -> str | None:
-    return None if size_bytes is None else f"{size_bytes / GIB:.10f}"
+    """As an option has it: a byte is 2^-30 GiB, of which 30 decimals leave nothing out."""
+    return None if size_bytes is None else f"{size_bytes / GIB:.30f}"
 
-
-WEIGHTS = {"fp8": "fp8", "int8": "int8", "int4": "w4a16"}
-"""Weights of a scenario to the scheme that stores them so."""
 
 SAMPLED = 1000
 """Requests of a scenario whose lengths are looked at."""

@@ -61,7 +61,7 @@ def _show(args: argparse.Namespace) -> int:
         return 0
     units = {"block_size": "tokens", "max_num_batched_tokens": "tokens a step", "max_num_seqs": "sequences"}
     shown: dict[str, object] = {}
-    paragraphs = ("description", "source", "overheads_source", "known_deviations")
+    paragraphs = ("description", "source", "known_deviations")
     for name, value in facts.items():
         if name in paragraphs:
             continue
@@ -78,7 +78,7 @@ def _show(args: argparse.Namespace) -> int:
             shown[name] = value
     print_facts(args, shown)
     out = console(args)
-    for text in (one.description, f"Rules: {one.source}", f"Overheads: {one.overheads_source}"):
+    for text in (one.description, f"Rules: {one.source}"):
         out.print()
         print_text(out, text)
     out.print()

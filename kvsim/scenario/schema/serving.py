@@ -129,11 +129,11 @@ class PoolSettings(Part):
 
 
 class CapacitySettings(Part):
-    """The GPU's memory budget, from which the pool follows where `pool` is absent (absent keys: the engine
-    profile's)."""
+    """The GPU's memory budget, from which the pool follows where `pool` is absent. Sizes absent here are estimated,
+    as by `kvsim capacity`."""
 
     gpu_memory_utilization: Share | None = None
-    """The share of the GPU's memory that the engine may take."""
+    """The share of the GPU's memory that the engine may take; absent: the engine profile's."""
     activation: Size | None = None
     """The workspace of a forward pass."""
     non_torch: Size | None = None

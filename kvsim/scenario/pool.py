@@ -1,0 +1,42 @@
+"""The KV pool of a run: given in the scenario, or what the planned start leaves of the card."""
+
+from kvsim.capacity.pages import PageRow
+from kvsim.capacity.plan import Plan
+from kvsim.capacity.pool import Pool, pool_from_card
+from kvsim.catalog.footprint import Footprint
+from kvsim.scenario.schema.serving import NoCacheSettings
+from kvsim.scenario.schema.settings import Settings
+from kvsim.units import size_text
+
+
+def pool(
+    settings: Settings, footprint: Footprint, *, block_size: int, row: PageRow | None, planned: Plan | None
+) -> Pool:
+    """The pool of a run, in whole blocks of `block_size` tokens or in page rows.
+
+    `planned` is the engine's start; it is needed where the scenario gives no pool. Raises DoesNotFitError where the
+    card leaves no room, ValueError where what is given holds no token.
+    """
+    if isinstance(settings.allocator, NoCacheSettings):
+        return Pool(0, "none: nothing is kept from one step to the next")
+    given, block = settings.pool, block_size if row is None else row.tokens
+    if given is None:
+        assert planned is not None
+        return pool_from_card(planned, block_size=block, block_bytes=None if row is None else row.bytes)
+    if given.blocks is not None:
+        blocks = f"blocks of {block}" if row is None else str(row)
+        return Pool(given.blocks * block, f"given in the scenario: {given.blocks} {blocks}")
+    if given.tokens is not None:
+        return Pool(given.tokens, f"given in the scenario: {given.tokens:,} tokens")
+    assert given.memory is not None
+    said = f"given in the scenario: {size_text(given.memory)} of KV per rank"
+    if row is not None and given.memory >= row.bytes:
+        rows = given.memory // row.bytes
+        return Pool(rows * row.tokens, f"{said}, {rows:,} {row}")
+    slots = given.memory // footprint.kv_bytes_per_token
+    if slots < 1:
+        raise ValueError(
+            f"pool.memory: {given.memory} B holds no token of {footprint.model.name}, "
+            f"whose KV takes {footprint.kv_bytes_per_token} B each; give more, for example `memory: 12GiB`"
+        )
+    return Pool(slots, f"{said} at {footprint.kv_bytes_per_token:,} bytes a token")
