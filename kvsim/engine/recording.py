@@ -19,7 +19,12 @@ class Recording:
         self.occupancy = Occupancy()
         self.requests = RequestLog()
         self.memory = MemoryRecorder(
-            allocator.pool_slots, self.occupancy, window=window, check=check, has_holes=allocator.has_holes
+            allocator.pool_slots,
+            self.occupancy,
+            window=window,
+            warmup_ps=warmup_ps,
+            check=check,
+            has_holes=allocator.has_holes,
         )
         self.upkeep = allocator.upkeep
         self.duplicates = Duplicates()
