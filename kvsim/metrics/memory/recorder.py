@@ -18,7 +18,8 @@ class MemoryRecorder:
     """Slots by class over time, exact: Python integers in slots x picoseconds.
 
     `window` says what counts: "auto" and "last_finish" everything from `open` on (`close` freezes a copy), and
-    "saturated" only the steps before which requests were left waiting. `warmup_ps`: when `open` will come. `has_holes`: free slots can be lost to shape.
+    "saturated" only the steps before which requests were left waiting. `warmup_ps`: when `open`
+    comes. `has_holes`: free slots can be lost to shape.
     """
 
     def __init__(
