@@ -28,7 +28,12 @@ class Recording:
         self.occupancy = Occupancy()
         self.requests = RequestLog()
         self.memory = MemoryRecorder(
-            allocator.pool_slots, self.occupancy, window=window, check=check, has_holes=allocator.has_holes
+            allocator.pool_slots,
+            self.occupancy,
+            window=window,
+            warmup_ps=warmup_ps,
+            check=check,
+            has_holes=allocator.has_holes,
         )
         self.addresses = AddressRecorder(allocator) if addresses else None
         """Only where somebody asks for it."""

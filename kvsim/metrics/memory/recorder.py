@@ -18,7 +18,8 @@ class MemoryRecorder:
     """Slots by class over time, exact: Python integers in slots x picoseconds.
 
     `window` says what counts: "auto" and "last_finish" everything from `open` on (`close` freezes a copy), and
-    "saturated" only the steps before which requests were left waiting. `has_holes`: free slots can be lost to shape.
+    "saturated" only the steps before which requests were left waiting. `warmup_ps`: when `open`
+    comes. `has_holes`: free slots can be lost to shape.
     """
 
     def __init__(
@@ -27,6 +28,7 @@ class MemoryRecorder:
         occupancy: Occupancy,
         *,
         window: str = "auto",
+        warmup_ps: int = 0,
         check: bool = False,
         has_holes: bool = False,
     ) -> None:
@@ -41,6 +43,7 @@ class MemoryRecorder:
         self.steps = 0
         self._occupancy = occupancy
         self._saturated_only = window == "saturated"
+        self._warmup_ps = warmup_ps
         self._check = check
         self._open_ps: int | None = None
         self._open_stay_ps = 0
@@ -84,7 +87,7 @@ class MemoryRecorder:
         if self._close_ps is not None and self._close_ps <= now_ps:
             closed = self.totals.copy()
             closed.stay_ps += self._close_stay_ps - self._stay_ps
-            empty = self._open_ps is not None or self.opened_ps > self._close_ps
+            empty = self._open_ps is not None or max(self.opened_ps, self._warmup_ps) > self._close_ps
             self.closed = Totals() if empty else closed
             self._close_ps = None
 
