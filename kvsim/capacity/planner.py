@@ -11,6 +11,7 @@ from kvsim.capacity.plan import Plan, StageMemory
 from kvsim.capacity.span import Span
 from kvsim.capacity.weights.extras import extra_weight_bytes
 from kvsim.capacity.weights.loaded import Stage, loaded_weights, stage_layers
+from kvsim.errors import InputError
 
 
 def plan(deployment: Deployment, *, without: str = "") -> Plan:
@@ -55,9 +56,11 @@ def _stages(deployment: Deployment, rules: EnginePolicy, without: str) -> list[S
         blocks = kv.each(lambda size, shape=blocks_of: rules.blocks(size, shape.block_bytes))  # type: ignore[misc]
         if given.num_gpu_blocks is not None:
             blocks = Span.exactly(given.num_gpu_blocks)
-        if deployment.most_tokens is not None:
-            most = deployment.most_tokens // blocks_of.block
+        most_tokens = rules.most_tokens(deployment.longest) or deployment.most_tokens
+        if most_tokens is not None:
+            most = most_tokens // blocks_of.block
             blocks = blocks.each(lambda count, most=most: min(count, most))  # type: ignore[misc]
+            kv = kv.each(lambda size, most=most * blocks_of.block_bytes: min(size, most))  # type: ignore[misc]
         found.append(StageMemory(number, count, weights, peak, overhead, graphs, kv, blocks, blocks_of))
     return found
 
@@ -65,7 +68,12 @@ def _stages(deployment: Deployment, rules: EnginePolicy, without: str) -> list[S
 def _weights(deployment: Deployment) -> list[Stage]:
     model, stages = deployment.model, deployment.pipeline_parallel
     given = deployment.given
-    if not model.weights_known and (given.weights or given.kv_memory or given.num_gpu_blocks is not None):
+    if not model.weights_known:
+        if given.weights is None and given.kv_memory is None and given.num_gpu_blocks is None:
+            raise InputError(
+                f"{model.name}: nobody published its weights and its fields do not describe them all; give --weights-gib "
+                "(the size of the checkpoint's files over the ranks is close)"
+            )
         # Only the layers of each stage matter where the weights, or what they leave, are given.
         counts = stage_layers(model.layers, stages)
         return [Stage(sum(counts[:number]), layers, 0) for number, layers in enumerate(counts)]

@@ -18,10 +18,9 @@ def check_table(rows: Sequence[Row]) -> dict[str, Any]:
     """`given` and `default`, each with `rows` and `summary`."""
     given = [given_record(row) for row in rows]
     default = [default_record(row) for row in rows]
-    cards = {row.id: row.number("gpu_total_gib") for row in rows}
     return {
         "given": {"rows": given, "summary": _given_summary(given)},
-        "default": {"rows": default, "summary": _default_summary(default, cards)},
+        "default": {"rows": default, "summary": _default_summary(default)},
     }
 
 
@@ -54,22 +53,22 @@ def _given_summary(records: Sequence[Record]) -> dict[str, Any]:
     }
 
 
-def _default_summary(records: Sequence[Record], cards: dict[str, float | None]) -> dict[str, Any]:
+def _default_summary(records: Sequence[Record]) -> dict[str, Any]:
     """KV tokens are scored by KV memory, which more rows log: tokens are that over exact bytes.
 
     Scored are the rows that tell the card, the share, the weights and KV; the others follow apart.
     """
     scored = [record for record in records if "overhead_gib" in record["error"]]
-    others = [record for record in records if record not in scored and "kv_tokens" in record["error"]]
+    others = [record for record in records if "overhead_gib" not in record["error"]]
     inside = [record["inside"]["kv_memory"] for record in scored]
     return {
-        **_spread(_votes((r for r in scored if not _tight(r, cards)), "kv_memory")),
+        **_spread(_votes((r for r in scored if not _tight(r)), "kv_memory")),
         "overhead_gib": _spread(_votes(scored, "overhead_gib")),
-        "kv_tokens": _spread(_votes((r for r in scored if not _tight(r, cards)), "kv_memory")),
-        "kv_tokens_tight": _spread(_votes((r for r in scored if _tight(r, cards)), "kv_memory")),
+        "kv_tokens": _spread(_votes((r for r in scored if not _tight(r)), "kv_memory")),
+        "kv_tokens_tight": _spread(_votes((r for r in scored if _tight(r)), "kv_memory")),
         "kv_tokens_rows_without_overheads": _spread(_votes(others, "kv_tokens")),
         "weights": _spread(_votes(records, "weights_gib")),
-        "baseline": _baseline(scored, cards),
+        "baseline": _baseline(scored),
         "rows": len(scored),
         "interval_coverage": None if not inside else round(sum(inside) / len(inside), 3),
         "interval_median_width": quantile(map(_width, scored), 0.5),
@@ -104,9 +103,9 @@ def _key(record: Record) -> tuple[object, ...]:
     return record["engine"], record["model"], record["gpu"], record["tp"]
 
 
-def _tight(record: Record, cards: dict[str, float | None]) -> bool:
-    total, kv = cards.get(record["id"]), record["logged"]["kv_memory_gib"]
-    return total is not None and kv is not None and kv < TIGHT_SHARE * total
+def _tight(record: Record) -> bool:
+    """Of a scored row, which logs both."""
+    return bool(record["logged"]["kv_memory_gib"] < TIGHT_SHARE * record["logged"]["gpu_total_gib"])
 
 
 def _width(record: Record) -> float:
@@ -114,7 +113,7 @@ def _width(record: Record) -> float:
     return round(float(high - low) / float(record["predicted"]["kv_memory_gib"]), 4)
 
 
-def _baseline(records: Sequence[Record], cards: dict[str, float | None]) -> dict[str, Any]:
+def _baseline(records: Sequence[Record]) -> dict[str, Any]:
     """One constant for each engine release: the median overhead of its other models, 3 GiB where there is none."""
     overheads: list[Record] = [record for record in records if record["logged"]["overhead_gib"] is not None]
     votes: dict[tuple[object, ...], list[float]] = defaultdict(list)
@@ -127,7 +126,7 @@ def _baseline(records: Sequence[Record], cards: dict[str, float | None]) -> dict
         ]
         error = (median(others) if others else BASELINE_GIB) - record["logged"]["overhead_gib"]
         votes[_key(record)].append(abs(error))
-        if not _tight(record, cards):
+        if not _tight(record):
             tokens[_key(record)].append(abs(error) / record["logged"]["kv_memory_gib"])
     return {
         "overhead_gib": _spread([median(errors) for errors in votes.values()]),
