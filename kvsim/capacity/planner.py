@@ -7,6 +7,7 @@ from kvsim.capacity.engines import EnginePolicy, policy
 from kvsim.capacity.engines.interface import Memory
 from kvsim.capacity.layout.groups import Layout, layout
 from kvsim.capacity.overheads.estimate import activation, cuda_graphs, non_torch
+from kvsim.capacity.overheads.refit import rule_without
 from kvsim.capacity.plan import Plan, StageMemory
 from kvsim.capacity.span import Span
 from kvsim.capacity.weights.extras import extra_weight_bytes
@@ -18,7 +19,8 @@ def plan(deployment: Deployment, *, without: str = "") -> Plan:
     """Plan one engine start.
 
     Every stage and rank gets its own breakdown; the poorest decides the pool. `without` names a model whose logged
-    starts are not used (for scores). Raises InputError where the model's weights are not known and not given.
+    starts neither lend their figures nor shape the rules (for scores). Raises InputError where the model's weights are
+    not known and not given.
     """
     rules = policy(deployment.engine)
     stages = tuple(_stages(deployment, rules, without))
@@ -49,7 +51,7 @@ def _stages(deployment: Deployment, rules: EnginePolicy, without: str) -> list[S
     for number, stage in enumerate(_weights(deployment)):
         weights = given.weights or Span.exactly(max(0, stage.weight_bytes - deployment.offload_bytes))
         last = number == count - 1
-        peak = given.activation or activation(deployment, sampler=last)
+        peak = given.activation or activation(deployment, sampler=last, rule=rule_without(without))
         memory = Memory(deployment.total, deployment.share, deployment.used_bytes, weights, peak, overhead, graphs)
         kv = given.kv_memory or rules.kv_bytes(memory)
         blocks_of = layout(deployment, stage)
@@ -71,8 +73,8 @@ def _weights(deployment: Deployment) -> list[Stage]:
     if not model.weights_known:
         if given.weights is None and given.kv_memory is None and given.num_gpu_blocks is None:
             raise InputError(
-                f"{model.name}: nobody published its weights and its fields do not describe them all; give --weights-gib "
-                "(the size of the checkpoint's files over the ranks is close)"
+                f"{model.name}: nobody published its weights, and its fields do not describe them all; give "
+                "--weights-gib (the size of the checkpoint's files, divided by the ranks, is close)"
             )
         # Only the layers of each stage matter where the weights, or what they leave, are given.
         counts = stage_layers(model.layers, stages)

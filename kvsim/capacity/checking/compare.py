@@ -46,6 +46,7 @@ def default_record(row: Row) -> Record:
     record = _record(row, made, "estimated" if known else "estimated; weights as logged, nobody published them")
     if not known:
         record["predicted"]["weights_gib"] = None
+        record["error"].pop("weights_gib", None)
     return record
 
 

@@ -4,14 +4,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kvsim.capacity.overheads.releases import overheads
 from kvsim.metrics.result import to_json, write_whole
 from kvsim.reporting.style import INK, PALE_INK, house_style, new_figure, save_figure
 
 HEADINGS = {
     "given": "Given what each log prints of its overheads, its KV memory or its blocks",
-    "default": "From model, GPU and flags alone. Each row is planned without the non-torch memory that its own model "
-    "logged; the rule and the constants of the activation peak were written with these rows in view. One vote for each "
-    "engine release, model, GPU and TP; errors of tokens are those of KV memory",
+    "default": "From model, GPU and flags alone. Each row is planned without what its own model logged: neither its "
+    "non-torch memory nor its activation peaks, to which the numbers of the rule are fitted again. What that cannot "
+    "undo is listed below. One vote for each engine release, model, GPU and TP; errors of tokens are those of KV "
+    "memory",
 }
 OVERHEAD = "#0072B2"
 
@@ -34,7 +36,10 @@ def _report(found: Mapping[str, Any]) -> str:
         lines += [f"## {mode}", "", f"{HEADINGS[mode]}.", ""]
         lines += [f"- {name}: {summary_text(value)}" for name, value in part["summary"].items()]
         lines += ["", *_table(part["rows"]), ""]
-    return "\n".join(lines)
+    lines += ["## What was fitted", ""]
+    lines += ["| number or form | how | what fixes it | left out of its model's score |", "|" + " --- |" * 4]
+    lines += ["| " + " | ".join(one.values()) + " |" for one in overheads()["fitted"]["numbers"]]
+    return "\n".join([*lines, ""])
 
 
 def summary_text(value: Any) -> str:
@@ -59,7 +64,8 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
     logged, planned = row["logged"], row["predicted"] or {}
     low, high = planned.get("kv_tokens_interval", (None, None))
     error = row["error"].get("kv_tokens", row["error"].get("kv_memory"))
-    reason = "; ".join(text for text in (row["why"], planned.get("reason", "")) if text)
+    ended = "" if logged["outcome"] in ("", "ok") else f"logged: {logged['outcome']}"
+    reason = "; ".join(text for text in (row["why"], planned.get("reason", ""), ended) if text)
     verdict = planned.get("verdict", "-")
     if planned.get("reason_class"):
         verdict += f" ({planned['reason_class']})"
