@@ -27,20 +27,17 @@ def plan(deployment: Deployment, *, without: str = "") -> Plan:
     poorest = min(stages, key=lambda stage: stage.blocks.best)
     blocks = Span(*(min(getattr(stage.blocks, end) for stage in stages) for end in ("low", "best", "high")))
     tokens, concurrency = _pool(deployment, rules, poorest.layout, blocks)
-    made = Plan(
+    return Plan(
         deployment=deployment,
         stages=stages,
         stage=poorest,
         blocks=blocks,
         tokens=tokens,
         concurrency=concurrency,
-        lines=(),
         verdict=verdict(deployment, poorest, blocks),
         provenance=provenance(deployment, rules),
         not_modelled=not_modelled(deployment),
     )
-    object.__setattr__(made, "lines", tuple(rules.lines(made.printed)))
-    return made
 
 
 def _stages(deployment: Deployment, rules: EnginePolicy, without: str) -> list[StageMemory]:

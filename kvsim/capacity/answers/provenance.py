@@ -41,6 +41,11 @@ def not_modelled(deployment: Deployment) -> tuple[str, ...]:
     said = ["Norms, biases and quantisation scales of whole channels: under 0.1 % of the weights."]
     if deployment.model.other_params_b:
         said.append("The cache of the multimodal encoder, and the peak of a step of the encoder itself.")
+    if deployment.model.window_layers and deployment.engine.engine != "vllm":
+        said.append(
+            f"Shorter caches of layers with a window, as late releases of {deployment.engine.engine} keep them: every "
+            "layer is charged for every token."
+        )
     if deployment.model.state_layers:
         said.append("States kept for prefix caching beyond what a running request holds.")
     if deployment.scheme is not None and deployment.scheme.quantized != ("experts",):

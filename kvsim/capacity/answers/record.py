@@ -44,7 +44,7 @@ def record(made: Plan, *, lengths: dict[str, int] | None = None, shared_tokens: 
         "forced_block": made.layout.forced or None,
         "as_allocated_bytes": _as_allocated(made),
         "minimum_bytes": _minimum(made),
-        "engine_lines": list(made.lines),
+        "engine_lines": made.lines,
         "requests_at_once": {name: round(made.requests_at_once(tokens), 2) for name, tokens in lengths.items()},
         "remedies": [asdict(remedy) for remedy in remedies(made)],
         "pressure": asdict(pressure(made, request_tokens=typical, shared_tokens=shared_tokens)),

@@ -116,16 +116,16 @@ def _graphs_risk(deployment: Deployment, stage: StageMemory) -> str | None:
 
 
 def _rest_risk(deployment: Deployment, stage: StageMemory) -> str | None:
-    """Where what a step needs lies outside the engine's share (SGLang): whether the rest of the card holds it."""
-    if deployment.engine.engine != "sglang" or not deployment.total.best:
+    """Whether the card holds a step and its CUDA graphs beside all else, whatever the engine's share counts."""
+    if not deployment.total.best:
         return None
     rest = deployment.total.best - deployment.used_bytes - stage.weights.best - stage.kv.best - stage.non_torch.best
     needed = stage.activation.best + stage.cuda_graphs.best
     if needed <= rest:
         return None
     return (
-        f"the share of {deployment.share:g} for weights and KV leaves {rest / GIB:.2f} GiB of the card, and a step "
-        f"with its CUDA graphs takes {needed / GIB:.2f} GiB"
+        f"weights, non-torch memory and KV leave {rest / GIB:.2f} GiB of the card, and a step with its CUDA graphs "
+        f"takes {needed / GIB:.2f} GiB"
     )
 
 

@@ -124,16 +124,17 @@ def _width(record: Record) -> float:
 def _compare_with_constants(records: Sequence[Record]) -> None:
     """Add the baseline's errors: one constant for each engine release, the median overhead of its other models, 3 GiB
     where there is none."""
+    kinds = {(record["engine"], record["model"]) for record in records}
+    constants = {kind: _constant(records, *kind) for kind in kinds}
     for record in records:
-        logged = record["logged"]["overhead_gib"]
-        others = [
-            other["logged"]["overhead_gib"]
-            for other in records
-            if other["engine"] == record["engine"] and other["model"] != record["model"]
-        ]
-        error = (median(others) if others else BASELINE_GIB) - logged
+        error = constants[record["engine"], record["model"]] - record["logged"]["overhead_gib"]
         record["error"]["baseline_overhead_gib"] = round(error, 3)
         record["error"]["baseline_kv_memory"] = round(-error / record["logged"]["kv_memory_gib"], 5)
+
+
+def _constant(records: Sequence[Record], engine: str, model: str) -> float:
+    others = [one["logged"]["overhead_gib"] for one in records if one["engine"] == engine and one["model"] != model]
+    return median(others) if others else BASELINE_GIB
 
 
 def _weak(records: Sequence[Record]) -> dict[str, Any]:
