@@ -195,6 +195,8 @@ def test_figures_and_reports_are_written(tmp_path, capsys):
         (["--gpu-total-gib", "0"], "--gpu-total-gib is 0; a card has some memory"),
         (["--used-gib", "100"], "--used-gib is 100; the card has 79.19 GiB"),
         (["--dtype", "int4"], "--dtype is 'int4'; engines compute in one of bf16, fp16, fp32"),
+        (["-dcp", "2"], "decode_context_parallel: 2 must divide tensor_parallel 1"),
+        (["--shared-prefix-tokens", "500", "--request-tokens", "400"], "more than the 400 tokens of the mean request"),
         (["--settled", "new.json"], "--settled needs --from-log"),
     ],
 )
@@ -233,6 +235,18 @@ def test_a_configs_quantisation_is_read(tmp_path, capsys):
     found = answer(capsys, "capacity", "--model", str(config), "--gpu", "L4")
     assert found["settings"]["quantization"] == "awq"
     assert found["breakdown_gib"]["weights"] < 6
+
+
+def test_a_request_has_tokens(capsys):
+    with pytest.raises(SystemExit) as end:
+        main([*LLAMA, "--request-tokens", "0"])
+    assert end.value.code == 2
+    assert "holds a request of no tokens" in capsys.readouterr().err
+
+
+def test_a_length_that_the_engine_would_choose_is_said_to_be_planned_as_the_models(capsys):
+    found = answer(capsys, *LLAMA, "--engine-args", "vllm serve x --max-model-len auto")
+    assert {flag["name"]: flag["status"] for flag in found["flags"]}["--max-model-len"] == "not modelled"
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-1", "1e3", "1_0", "."])

@@ -47,7 +47,7 @@ def record(made: Plan, *, lengths: dict[str, int] | None = None, shared_tokens: 
         "engine_lines": made.lines,
         "requests_at_once": {name: round(made.requests_at_once(tokens), 2) for name, tokens in lengths.items()},
         "remedies": [asdict(remedy) for remedy in remedies(made)],
-        "pressure": asdict(pressure(made, request_tokens=typical, shared_tokens=shared_tokens)),
+        "pressure": asdict(pressure(made, request_tokens=typical, shared_tokens=min(shared_tokens, typical))),
         "settings": settings(made),
         "provenance": made.provenance,
         "not_modelled": list(made.not_modelled),

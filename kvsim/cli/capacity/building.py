@@ -42,6 +42,11 @@ def question(args: argparse.Namespace) -> Question:
     lengths: dict[str, int] = dict(args.request_tokens or {})
     if args.scenario is not None:
         lengths = {**_from_scenario(args), **lengths}
+    if args.shared_prefix_tokens > lengths.get("mean", args.shared_prefix_tokens):
+        raise InputError(
+            f"--shared-prefix-tokens is {args.shared_prefix_tokens}, more than the {lengths['mean']} tokens of the "
+            "mean request"
+        )
     if args.model is None:
         raise InputError("--model is missing; name one of `kvsim models`, a config.json, or a scenario")
     name, stated = _model_name(args.model)

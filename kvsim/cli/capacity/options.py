@@ -127,4 +127,7 @@ def _lengths(text: str) -> dict[str, int]:
     parts = text.split(",")
     if not 1 <= len(parts) <= 2:
         raise argparse.ArgumentTypeError(f"{text!r} is no MEAN[,P95], e.g. 1200,4000")
-    return dict(zip(("mean", "p95"), map(_count, parts), strict=False))
+    counts = [_count(part) for part in parts]
+    if not all(counts):
+        raise argparse.ArgumentTypeError(f"{text!r} holds a request of no tokens")
+    return dict(zip(("mean", "p95"), counts, strict=False))

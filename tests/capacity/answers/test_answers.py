@@ -52,6 +52,7 @@ def planned(name="llama-3.1-8b", engine="vllm@0.19", card="H100", **settings):
             "layers_on_host",
         ),
         ({"engine": "sglang@0.5", "utilization": 0.99, "max_model_len": 8192}, "at_risk", "oom_after_kv"),
+        ({"engine": "trtllm@1.0", "utilization": 1.0, "max_model_len": 8192}, "at_risk", "oom_after_kv"),
         ({"card": "T4", "engine": "llama.cpp", "scheme": scheme("q4_k_m"), "max_model_len": 4096}, "fits", None),
     ],
 )
