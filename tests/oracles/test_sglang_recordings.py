@@ -49,8 +49,12 @@ def test_every_recording_at_hand_is_reproduced_in_every_field(case):
 
 @pytest.mark.skipif(SHARED is None, reason="KVSIM_DATA names no folder of recorded runs")
 def test_every_kind_of_recording_is_at_hand():
-    kinds = "basic retract paged paged_retract lpm dfs mixed overlap noradix ignore_eos".split()
-    kinds += [f"ops_{policy}_p{page}" for policy in "lru lfu fifo mru filo priority slru".split() for page in (1, 16)]
+    kinds = ["basic", "retract", "paged", "paged_retract", "lpm", "dfs", "mixed", "overlap", "noradix", "ignore_eos"]
+    kinds += [
+        f"ops_{policy}_p{page}"
+        for policy in ["lru", "lfu", "fifo", "mru", "filo", "priority", "slru"]
+        for page in (1, 16)
+    ]
     kinds += [f"hicache_{policy}" for policy in ("write_back", "write_through", "write_through_selective")]
     names = {case.stem for case in cases(SHARED)}
     assert {f"sglang_{kind}_d1" for kind in kinds} <= names
