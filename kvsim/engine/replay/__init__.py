@@ -10,12 +10,16 @@ from itertools import zip_longest
 
 from kvsim.engine.replay.case import Record, settings_of, truths_of
 from kvsim.engine.replay.drive import Replay
+from kvsim.engine.replay.sglang import is_sglang, replay_sglang
 from kvsim.errors import InputError
 
 __all__ = ["IGNORED", "Record", "compare_records", "replay"]
 
 IGNORED = ("engine", "version", "core", "tree")
 """Fields that name what ran."""
+
+_PLACES = {"step": "step", "i": "operation"}
+"""Field that numbers a record, and what it numbers."""
 
 _MISSING = "(missing)"
 
@@ -26,6 +30,8 @@ def replay(case: Record) -> Iterator[Record]:
     Raises InputError, which names the setting or the request, when the case lacks something, holds a value that cannot
     be, or asks for a rule that is not modelled yet.
     """
+    if is_sglang(case):
+        return replay_sglang(case)
     settings = settings_of(case)
     truths = truths_of(case["requests"], settings["max_model_len"])
     try:
@@ -43,13 +49,20 @@ def compare_records(ours: Iterator[Record], recorded: Iterator[Record]) -> tuple
             ended = "the replay" if ours_line is None else "the recording"
             text = f"{ended} ends after record {count}, the other goes on"
             return count, f"{text}\n  ours:     {ours_line}\n  recorded: {recorded_line}"
-        keys = [key for key in {**recorded_line, **ours_line} if key not in IGNORED]
+        ours_line, recorded_line = _plain(ours_line), _plain(recorded_line)
+        keys = {**recorded_line, **ours_line}
         for key in keys:
             if ours_line.get(key, _MISSING) != recorded_line.get(key, _MISSING):
-                where = f"step {ours_line['step']}" if "step" in ours_line else "the summary"
+                where = next((f"{what} {ours_line[k]}" for k, what in _PLACES.items() if k in ours_line), "the summary")
                 return count, (
                     f"{where}, field {key!r}: ours {ours_line.get(key, _MISSING)}, "
                     f"recorded {recorded_line.get(key, _MISSING)}\n  ours:     {ours_line}\n  recorded: {recorded_line}"
                 )
         count += 1
     return count, None
+
+
+def _plain(record: Record) -> Record:
+    """A record without what names the engine, in its summary too."""
+    kept = {key: value for key, value in record.items() if key not in IGNORED}
+    return {key: _plain(value) if key == "summary" else value for key, value in kept.items()}
