@@ -34,8 +34,8 @@ class Want(NamedTuple):
     """Slots wanted for `new_tokens` after `computed_tokens` (those hit included), of `known_tokens` in all.
 
     `lookahead_tokens` more slots are for drafts. `in_flight_tokens` of the computed ones are not processed yet, so that
-    their windows are still read. With `whole` there must be room for all known tokens now, although only this step's
-    is taken; `spare_blocks` must stay free beyond.
+    their windows are still read. There must be room for `gate_tokens` tokens now, although only this step's are taken;
+    `spare_blocks` must stay free beyond.
     """
 
     computed_tokens: int
@@ -43,7 +43,7 @@ class Want(NamedTuple):
     known_tokens: int
     lookahead_tokens: int = 0
     in_flight_tokens: int = 0
-    whole: bool = False
+    gate_tokens: int = 0
     spare_blocks: int = 0
 
 
@@ -73,6 +73,16 @@ class Holdings:
             return Hit(0, self._nothing, 0)
         return self._lookup.hit(holding.chain, known_tokens - 1)
 
+    def lacking(self, holding: Holding, want: Want, hit: Hit | None = None) -> int:
+        """Free blocks that `acquire` would ask for, if nothing leaves a window before. Pure."""
+        found = hit.tables if hit else self._nothing
+        computed = min(want.computed_tokens, self.max_model_len)
+        need = self._need(holding, found, self._end(want), computed)
+        if want.gate_tokens:
+            tokens = min(want.gate_tokens, self.max_model_len)
+            need = max(need, self._need(holding, found, tokens, computed, bounded=True))
+        return need + want.spare_blocks
+
     def acquire(self, holding: Holding, want: Want, hit: Hit | None = None) -> bool:
         """Get the slots; False if there are too few, and then only what has left a window has changed. Mutates.
 
@@ -81,12 +91,12 @@ class Holdings:
         pool = self.pool
         found = hit.tables if hit else self._nothing
         computed = min(want.computed_tokens, self.max_model_len)
-        if want.whole:
-            tokens = min(want.known_tokens, self.max_model_len)
+        if want.gate_tokens:
+            tokens = min(want.gate_tokens, self.max_model_len)
             if self._need(holding, found, tokens, computed, bounded=True) + want.spare_blocks > pool.free_blocks:
                 return False
         self._give_back(holding, computed - want.in_flight_tokens)
-        tokens = min(computed + want.new_tokens + want.lookahead_tokens, self.max_model_len)
+        tokens = self._end(want)
         if self._need(holding, found, tokens, computed) + want.spare_blocks > pool.free_blocks:
             return False
         if hit:
@@ -116,6 +126,11 @@ class Holdings:
             self.pool.free(reversed(table))
             holding.tables[number] = []
             holding.stored[number] = 0
+
+    def _end(self, want: Want) -> int:
+        """The last token that it wants a slot for."""
+        computed = min(want.computed_tokens, self.max_model_len)
+        return min(computed + want.new_tokens + want.lookahead_tokens, self.max_model_len)
 
     def _need(
         self, holding: Holding, found: tuple[list[int], ...], tokens: int, computed: int, *, bounded: bool = False

@@ -198,7 +198,7 @@ class RequestScheduler:
             tokens,
             request.sequence.tokens,
             lookahead_tokens=rules.lookahead_tokens,
-            whole=rules.reserve_full_isl,
+            gate_tokens=request.sequence.tokens if rules.reserve_full_isl else 0,
             spare_blocks=rules.watermark_blocks if self.running else 0,
         )
         if not self.holdings.acquire(request.holding, want, hit):

@@ -1,15 +1,18 @@
-"""`ContinuousScheduler` over the allocator that only counts blocks, in the place of a vLLM with prefix caching off."""
+"""`ContinuousScheduler`, which extends everyone who decodes at once, in the place of a synchronous vLLM.
+
+With prefix caching off it runs over the allocator that only counts blocks, with it on over the one that shares them.
+"""
 
 from kvsim.engine.replay.case import Record
 from kvsim.engine.replay.vllm.engine import Output, Step
 from kvsim.engine.replay.vllm.truth import Truth
 from kvsim.errors import InputError
 from kvsim.memory.paged import PagedAllocator
+from kvsim.memory.prefix import PrefixAllocator
 from kvsim.scheduling.continuous import ContinuousScheduler
 from kvsim.step import StepPlan
 
 _ONLY: Record = {
-    "enable_prefix_caching": False,
     "max_num_active_seqs": None,
     "long_prefill_adaptive": False,
     "policy": "fcfs",
@@ -18,24 +21,26 @@ _ONLY: Record = {
     "groups": [{"kind": "full"}],
     "spec": None,
 }
-"""The settings under which counting is enough."""
+"""Settings whose other values ask for requests to be followed one by one."""
 
 
-def can_count(settings: Record) -> bool:
-    """Whether no rule of these settings needs to know which block is which, or follows requests one by one."""
+def can_batch(settings: Record) -> bool:
+    """Whether a batch whose decoding part gets one token each can follow these settings."""
     return all(settings[key] == value for key, value in _ONLY.items())
 
 
-class CountingEngine:
-    """Blocks as numbers, everyone who decodes extended at once."""
-
-    contents = stored = evicted = 0
+class BatchEngine:
+    """Blocks as numbers or with contents, a step decided for all at once."""
 
     def __init__(self, settings: Record) -> None:
-        size = settings["block_size"]
-        self.allocator = PagedAllocator(
-            (settings["num_blocks"] - 1) * size, block_size=size, watermark=settings["watermark"]
-        )
+        size, watermark = settings["block_size"], settings["watermark"]
+        slots = (settings["num_blocks"] - 1) * size
+        self.allocator: PagedAllocator | PrefixAllocator
+        if settings["enable_prefix_caching"]:
+            self.allocator = PrefixAllocator(slots, block_size=size, watermark=watermark)
+        else:
+            self.allocator = PagedAllocator(slots, block_size=size, watermark=watermark)
+        self._pool = self.allocator.pool if isinstance(self.allocator, PrefixAllocator) else None
         self.scheduler = ContinuousScheduler(
             self.allocator,
             # Every running request takes a token of the budget, so no more of them than that can ever run.
@@ -60,6 +65,21 @@ class CountingEngine:
         return self.allocator.free_blocks
 
     @property
+    def contents(self) -> int:
+        """Different contents that can be hit."""
+        return self._pool.contents if self._pool else 0
+
+    @property
+    def stored(self) -> int:
+        """Blocks put into the map since the start."""
+        return self._pool.stored if self._pool else 0
+
+    @property
+    def evicted(self) -> int:
+        """Blocks that left it."""
+        return self._pool.evicted if self._pool else 0
+
+    @property
     def busy(self) -> bool:
         """Somebody waits or runs."""
         return bool(self.scheduler.running_count or self.scheduler.waiting_count)
@@ -67,6 +87,7 @@ class CountingEngine:
     def submit(self, truth: Truth) -> None:
         """It joins the queue."""
         self._truths[truth.sequence.id] = truth
+        truth.sequence.content = truth.content
         self.scheduler.submit(truth.sequence)
 
     def give_up(self, truth: Truth) -> None:
@@ -81,15 +102,15 @@ class CountingEngine:
         if plan.aborted:
             names = ", ".join(repr(self._truths[sequence.id].name) for sequence in plan.aborted)
             raise InputError(f"request {names} can never have its blocks; the case needs a larger pool")
-        chunks = {chunk.sequence.id: chunk.tokens for chunk in plan.chunks}
+        chunks = {chunk.sequence.id: chunk for chunk in plan.chunks}
         self._scheduled = [
-            (sequence.id, 1 if sequence.decoding else chunks[sequence.id])
+            (sequence.id, 1 if sequence.decoding else chunks[sequence.id].tokens)
             for sequence in scheduler.running.values()
             if sequence.decoding or sequence.id in chunks
         ]
         return Step(
             self._scheduled,
-            [(sequence.id, 0) for sequence in plan.admitted],
+            [(sequence.id, chunks[sequence.id].written) for sequence in plan.admitted],
             [(victim.sequence.id, victim.lost_tokens) for victim in plan.preempted],
             list(scheduler.running),
             [sequence.id for sequence in scheduler.live() if sequence.id not in scheduler.running],
