@@ -1,8 +1,8 @@
 """A real vLLM's scheduler and memory manager, step by step: every field of every step.
 
 Source: vLLM 0.33.0's own scheduler and KV cache manager, run without model or GPU on seeded workloads; a few cases are
-committed (`data/vllm`), all `vllm_*` are read from KVSIM_DATA where it is set. Tolerance: none. Each case is replayed by
-every engine of kvsim that can follow its settings.
+committed (`data/vllm`), all `vllm_*` are read from KVSIM_DATA where it is set. Tolerance: none. Each case is replayed
+by every engine of kvsim that can follow its settings.
 """
 
 import json
@@ -20,8 +20,24 @@ pytestmark = pytest.mark.oracle
 
 COMMITTED = Path(__file__).parent / "data" / "vllm"
 SHARED = Path(os.environ["KVSIM_DATA"]) / "engine_cases" / "vllm" if "KVSIM_DATA" in os.environ else None
-NAMES = ["async_d1", "basic_d1", "block1_d1", "chunked", "chunked_d1", "hybrid_d1", "no_reserve_d1", "nocache",
-         "nocache_d1", "nochunk_d1", "preempt", "preempt_d1", "priority_d1", "sliding_d1", "spec_d1", "tiny"]  # fmt: skip
+NAMES = [
+    "async_d1",
+    "basic_d1",
+    "block1_d1",
+    "chunked",
+    "chunked_d1",
+    "hybrid_d1",
+    "no_reserve_d1",
+    "nocache",
+    "nocache_d1",
+    "nochunk_d1",
+    "preempt",
+    "preempt_d1",
+    "priority_d1",
+    "sliding_d1",
+    "spec_d1",
+    "tiny",
+]
 
 
 def cases(folder):
