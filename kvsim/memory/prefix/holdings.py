@@ -26,7 +26,7 @@ class Holding:
         self.junction_tokens = 0
         """Where a prefix that it shares with others ends without having been hit in full (0: nowhere)."""
         self.tables: list[list[int]] = [[] for _ in range(groups)]
-        self.stored = [0] * groups
+        self.stored = 0
         """Blocks at the start of each table that were put into the map, or left out of it for good."""
 
 
@@ -61,6 +61,8 @@ class Holdings:
         self._identities = Identities()
         self._lookup = Lookup(pool, groups, block_size)
         self._nothing: tuple[list[int], ...] = tuple([] for _ in groups)
+        self._forgets = any(group.most_blocks is not None for group in groups)
+        """Some group gives back what its window has left."""
 
     def open(self, content: Content, prompt_tokens: int) -> Holding:
         """A new sequence, which holds nothing yet. `content` covers all tokens that it will ever have."""
@@ -95,37 +97,40 @@ class Holdings:
             tokens = min(want.gate_tokens, self.max_model_len)
             if self._need(holding, found, tokens, computed, bounded=True) + want.spare_blocks > pool.free_blocks:
                 return False
-        self._give_back(holding, computed - want.in_flight_tokens)
+        if self._forgets:
+            self._give_back(holding, computed - want.in_flight_tokens)
         tokens = self._end(want)
         if self._need(holding, found, tokens, computed) + want.spare_blocks > pool.free_blocks:
             return False
         if hit:
             self._take_over(holding, hit)
+        blocks = -(-tokens // self.block_size)
         for table in holding.tables:
-            table += pool.take(max(0, -(-tokens // self.block_size) - len(table)))
+            if blocks > len(table):
+                table += pool.take(blocks - len(table))
         self.store(holding, min(computed + want.new_tokens, want.known_tokens))
         return True
 
     def store(self, holding: Holding, tokens: int) -> None:
         """The full blocks of the first `tokens` tokens can be hit from now on, as far as they are kept. Mutates."""
-        if not self.caching:
+        full = tokens // self.block_size
+        if not self.caching or full <= holding.stored:
             return
         boundaries = [holding.prompt_tokens - 1]
         if holding.junction_tokens:
             boundaries.append(holding.junction_tokens)
-        full = tokens // self.block_size
         for number, (group, table) in enumerate(zip(self.groups, holding.tables, strict=True)):
-            for place in range(holding.stored[number], full):
+            for place in range(holding.stored, full):
                 if table[place] and group.keeps(place, boundaries):
                     self.pool.store(table[place], (number, holding.chain[place]))
-            holding.stored[number] = max(holding.stored[number], full)
+        holding.stored = full
 
     def release(self, holding: Holding) -> None:
         """Give back everything, the last block first, group by group; what is known stays in the map. Mutates."""
         for number, table in enumerate(holding.tables):
             self.pool.free(reversed(table))
             holding.tables[number] = []
-            holding.stored[number] = 0
+        holding.stored = 0
 
     def _end(self, want: Want) -> int:
         """The last token that it wants a slot for."""
@@ -136,9 +141,11 @@ class Holdings:
         self, holding: Holding, found: tuple[list[int], ...], tokens: int, computed: int, *, bounded: bool = False
     ) -> int:
         """Free blocks that it takes to hold `tokens` tokens: new ones, and hit ones that nobody references."""
-        need = 0
+        need, total = 0, -(-tokens // self.block_size)
         for group, table, hits in zip(self.groups, holding.tables, found, strict=True):
-            blocks = -(-tokens // self.block_size)
+            blocks = total
+            if not hits and blocks <= len(table):
+                continue
             if bounded and group.most_blocks is not None:
                 blocks = min(blocks, group.most_blocks)
             behind = group.behind(computed)
@@ -162,4 +169,4 @@ class Holdings:
             behind = group.behind(hit.tokens)
             self.pool.hit(blocks[behind:])
             holding.tables[number] = [0] * behind + blocks[behind:]
-            holding.stored[number] = len(holding.tables[number])
+        holding.stored = hit.tokens // self.block_size
