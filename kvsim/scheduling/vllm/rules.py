@@ -12,7 +12,7 @@ class Rules:
 
     max_num_seqs: int = 256
     max_num_active_seqs: int | None = None
-    """Requests that may run, where that is not `max_num_seqs`."""
+    """Requests that may run, where they are fewer than `max_num_seqs`."""
     max_num_batched_tokens: int = 2048
     """Tokens that one step computes at most."""
     max_model_len: int = 8192
@@ -39,4 +39,4 @@ class Rules:
     @property
     def most_running(self) -> int:
         """Requests that may run at once."""
-        return self.max_num_seqs if self.max_num_active_seqs is None else self.max_num_active_seqs
+        return min(self.max_num_seqs, self.max_num_active_seqs or self.max_num_seqs)
