@@ -85,6 +85,24 @@ def test_an_output_beyond_the_models_limit_is_cut():
     assert last["requests"]["a"]["output"] == 2
 
 
+def test_by_priority_ids_are_compared_as_texts_where_nothing_else_decides():
+    """As the engine does: "r10" comes before "r9"."""
+    case = case_of(("r9", 0, 4, 1), ("r10", 0, 4, 1), ("r1", 0, 4, 1), policy="priority", max_num_seqs=1)
+    case["requests"][2]["priority"] = 1
+    *steps, _ = replay(case)
+    assert [step["sched"][0][0] for step in steps] == ["r10", "r9", "r1"]
+
+
+def test_a_later_prompt_can_quote_an_earlier_output_in_segments_or_in_token_ids():
+    """Position j of stream 1000000 is token 1000000 * 2^20 + j, whoever names it."""
+    quoted = [{"s": 1_000_000, "n": 4}], [{"ids": [(1_000_000 << 20) + place for place in range(4)]}]
+    case = case_of(("a", 0, 4, 5), ("b", 6, 1, 1), ("c", 6, 1, 1), enable_prefix_caching=True, num_blocks=9)
+    for request, answer in zip(case["requests"][1:], quoted, strict=True):
+        request["prompt"] = [{"s": 1, "n": 4}, *answer, {"s": 2, "n": 1}]
+    *_, last = replay(case)
+    assert [last["requests"][name]["hits"] for name in "abc"] == [[0], [8], [8]]
+
+
 def test_segments_and_plain_ids_make_a_prompt():
     case = case_of(("a", 0, 5, 1))
     case["requests"][0]["prompt"] = [{"s": 1, "n": 3}, {"ids": [7, 8]}]

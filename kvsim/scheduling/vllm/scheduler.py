@@ -88,7 +88,7 @@ class RequestScheduler:
                 place += 1
                 continue
             while request.running and not self._more(request, tokens):
-                victim = max(running, key=lambda other: other.order) if priority else running[-1]
+                victim = max(running, key=_lateness) if priority else running[-1]
                 place -= running.index(victim) < place
                 budget += self._unschedule(batch, victim)
                 self._preempt(batch, victim)
@@ -263,3 +263,8 @@ class RequestScheduler:
         if ended:
             self._end(request)
         return Emitted(sequence, tokens, ended)
+
+
+def _lateness(request: Followed) -> tuple[int, int]:
+    """Who gives way first by priority: the highest; among equals the first admitted (`max` keeps the first)."""
+    return request.sequence.priority, request.sequence.arrival_ps

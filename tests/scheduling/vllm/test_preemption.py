@@ -70,13 +70,14 @@ def test_by_priority_those_behind_one_that_gives_way_itself_go_on():
     assert story.preempted == {"a": 12}
 
 
-def test_by_priority_the_last_to_come_gives_way_among_equals():
-    story = Story(blocks=6, policy="priority")
-    for name in "abc":
-        story.submit(name, 8)
-    story.step()
-    assert story.step() == {"a": 1, "b": 1}
-    assert story.preempted == {"c": 8}
+def test_by_priority_who_came_later_gives_way_and_of_those_who_came_together_the_first_admitted():
+    for arrivals, victim in (((0, 1, 2), "c"), ((0, 0, 0), "a")):
+        story = Story(blocks=6, policy="priority")
+        for name, arrival in zip("abc", arrivals, strict=True):
+            story.submit(name, 8, arrival=arrival)
+        story.step()
+        story.plan()
+        assert story.preempted == {victim: 8}
 
 
 def test_a_request_ends_with_its_last_token_and_frees_tail_first():

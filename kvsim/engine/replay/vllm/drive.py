@@ -18,14 +18,15 @@ class _Drive:
 
     def __init__(self, engine: Engine, truths: list[Truth]) -> None:
         self.engine = engine
-        self.truths = truths
+        self.truths = {truth.sequence.id: truth for truth in truths}
+        """In the order of the case, by the number of their sequence."""
         self.aborts = [truth for truth in truths if truth.abort_step is not None]
         self.sched_tokens = 0
         self.peak_used = 0
 
     def records(self, max_steps: int) -> Iterator[Record]:
         """A record for each step, then the summary."""
-        coming = sorted(self.truths, key=lambda truth: truth.arrival)
+        coming = sorted(self.truths.values(), key=lambda truth: truth.arrival)
         step, steps, at = 0, 0, 0
         while steps < max_steps:
             if not self.engine.busy:
@@ -45,13 +46,13 @@ class _Drive:
             "summary": {
                 "steps": steps,
                 "sched_tokens": self.sched_tokens,
-                "preemptions": sum(truth.preempted for truth in self.truths),
+                "preemptions": sum(truth.preempted for truth in self.truths.values()),
                 "evicted": self.engine.evicted,
                 "stored": self.engine.stored,
-                "hit_tokens": sum(sum(truth.hits) for truth in self.truths),
+                "hit_tokens": sum(sum(truth.hits) for truth in self.truths.values()),
                 "peak_used": self.peak_used,
             },
-            "requests": {truth.name: truth.record() for truth in self.truths},
+            "requests": {truth.name: truth.record() for truth in self.truths.values()},
         }
 
     def _step(self, step: int) -> Record:

@@ -6,7 +6,7 @@ from kvsim.engine.replay.vllm.truth import Truth
 
 
 class Step(NamedTuple):
-    """What was decided for one step; requests are told by their index in the case."""
+    """What was decided for one step; requests are told by the number of their sequence."""
 
     scheduled: list[tuple[int, int]]
     """(request, tokens), in scheduling order."""

@@ -29,6 +29,9 @@ def truths_of(requests: list[Any], max_model_len: int) -> list["Truth"]:
             raise InputError(
                 f"request {index} of the case: id is {shown(truth.name)}, which request {first} has already"
             )
+    # Where nothing else decides, the engine orders requests by their ids, which are texts.
+    for number, truth in enumerate(sorted(truths, key=lambda truth: truth.name)):
+        truth.sequence.id = number
     return truths
 
 
