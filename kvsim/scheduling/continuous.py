@@ -68,9 +68,7 @@ class ContinuousScheduler(BatchScheduler):
             if not self._has_seats(head):
                 self._blocked = True
                 return
-            need = self.allocator.capacity(head.reach)
-            if need > self.allocator.most_slots:
-                self._abort(plan, head, "outgrown", need)
+            if self._outgrown(plan, head):
                 continue
             chunk, lacking = self._cap(head.tokens), list[Blocked]()
             if chunk > self.budget and not self.chunked_prefill:

@@ -13,9 +13,7 @@ class WholePromptScheduler(BatchScheduler):
             if not self._has_seats(head):
                 self._blocked = True
                 return
-            need = self.allocator.capacity(head.reach)
-            if need > self.allocator.most_slots:
-                self._abort(plan, head, "outgrown", need)
+            if self._outgrown(plan, head):
                 continue
             if head.tokens > self.budget:
                 # What it has generated since has made it too long for one step.
