@@ -40,6 +40,8 @@ class Recording:
         self.swapped_slots = 0
         self.padding_tokens = 0
         """Positions of batches that held no token and were computed all the same."""
+        self.padding_context_tokens = 0
+        """Tokens that decoding rows attended to beyond their own."""
         self.largest_step = (0, 0)
         """The most tokens that a step computed, padding included, and the most sequences in one."""
         self._saturated_only = window == "saturated"
@@ -135,6 +137,7 @@ class Recording:
         self.memory.step(start_ps, now_ps - start_ps, clock, use, beside, batch, stalled=plan.stalled)
         self.gaps.counts = batch.waiting > 0 or not self._saturated_only
         self.padding_tokens += batch.padding_tokens
+        self.padding_context_tokens += batch.padding_context
         self._computes(batch, 1, plan.rows.height + len(plan.chunks))
         if plan.stalled:
             self.gaps.stalled(start_ps)
@@ -161,6 +164,9 @@ class Recording:
         self.memory.leap(start_ps, ramp, steps, clock, owned, beside, batch)
         self.gaps.counts = batch.waiting > 0 or not self._saturated_only
         self.padding_tokens += batch.padding_tokens * steps
+        # A row that pads the batch is all padding, and longer by a token from step to step.
+        grown = batch.padding_tokens * (steps * (steps - 1) // 2)
+        self.padding_context_tokens += batch.padding_context * steps + grown
         self._computes(batch, steps, batch.decode_tokens + batch.padding_tokens)
         self.gaps.leapt(start_ps, ramp, steps, batch.decode_tokens)
 

@@ -116,6 +116,7 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
         ("copied", "copied_bytes", _GIB, "GiB"),
         ("gathered", "gathered_bytes", _GIB, "GiB"),
         ("padding computed", "padding_tokens", 1, "tokens"),
+        ("padding read", "padding_context_tokens", 1, "tokens"),
     )
     pressure += [
         row(label, unit, 2, _times(1 / size, _at(key)) if size > 1 else _at(key))
