@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kvsim.metrics.result import Result, to_json
 from kvsim.reporting.comparison import Group, Row, comparison_table
-from kvsim.reporting.finding import LEGEND, finding, ledger, measured, shared, sources
+from kvsim.reporting.finding import finding, ledger, legend, measured, shared, sources
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,8 +39,7 @@ def print_results(args: argparse.Namespace, results: Sequence[Result]) -> None:
     """Print the finding, the table with one column per result, and where the numbers come from."""
     out = console(args)
     print_text(out, finding(results))
-    print_text(out, LEGEND, "dim")
-    for line in shared([measured(result) for result in results], results):
+    for line in legend(results) + shared([measured(result) for result in results], results):
         print_text(out, line, "dim")
     groups = comparison_table(results)
     for first, last in _column_runs(groups, [result.name for result in results], out.width):

@@ -31,7 +31,6 @@ class Recording:
             allocator.pool_slots,
             self.occupancy,
             window=window,
-            warmup_ps=warmup_ps,
             check=check,
             has_holes=allocator.has_holes,
         )
@@ -45,6 +44,8 @@ class Recording:
         self.swapped_slots = 0
         self.padding_tokens = 0
         """Positions of batches that held no token and were computed all the same."""
+        self.padding_context_tokens = 0
+        """Tokens that decoding rows attended to beyond their own."""
         self.largest_step = (0, 0)
         """The most tokens that a step computed, padding included, and the most sequences in one."""
         self._saturated_only = window == "saturated"
@@ -140,6 +141,7 @@ class Recording:
         self.memory.step(start_ps, now_ps - start_ps, clock, use, beside, batch, stalled=plan.stalled)
         self.gaps.counts = batch.waiting > 0 or not self._saturated_only
         self.padding_tokens += batch.padding_tokens
+        self.padding_context_tokens += batch.padding_context
         self._computes(batch, 1, plan.rows.height + len(plan.chunks))
         if plan.stalled:
             self.gaps.stalled(start_ps)
@@ -166,6 +168,9 @@ class Recording:
         self.memory.leap(start_ps, ramp, steps, clock, owned, beside, batch)
         self.gaps.counts = batch.waiting > 0 or not self._saturated_only
         self.padding_tokens += batch.padding_tokens * steps
+        # A row that pads the batch is all padding, and longer by a token from step to step.
+        grown = batch.padding_tokens * (steps * (steps - 1) // 2)
+        self.padding_context_tokens += batch.padding_context * steps + grown
         self._computes(batch, steps, batch.decode_tokens + batch.padding_tokens)
         self.gaps.leapt(start_ps, ramp, steps, batch.decode_tokens)
 

@@ -253,7 +253,9 @@ class Replica:
     def _batch(self, prefill: int, decodes: int, padding: int, context: int, tokens: int) -> Batch:
         scheduler = self.scheduler
         running, waiting = scheduler.running_count, scheduler.waiting_count
-        return Batch(prefill, decodes, padding, context, running, waiting, tokens, scheduler.running_requests)
+        own = self.allocator.decodes.written + decodes if decodes else 0
+        requests = scheduler.running_requests
+        return Batch(prefill, decodes, padding, context, running, waiting, tokens, requests, context - own)
 
     # Plans.
 

@@ -6,7 +6,7 @@ from kvsim.errors import CheckError
 class HostPool:
     """`slots` of host memory; a sequence takes as many there as it has written, in whole units of the device's pool.
 
-    `used` and `peak` are slots. There is no shape to it: swapped blocks lie wherever there is room.
+    `used` is in slots. There is no shape to it: swapped blocks lie wherever there is room.
     """
 
     def __init__(self, slots: int) -> None:
@@ -14,7 +14,6 @@ class HostPool:
             raise ValueError(f"slots is {slots}; host memory for swapping is 0 slots or more")
         self.slots = slots
         self.used = 0
-        self.peak = 0
         self._held: dict[int, int] = {}
 
     def take(self, number: int, slots: int) -> bool:
@@ -23,7 +22,6 @@ class HostPool:
             return False
         self._held[number] = slots
         self.used += slots
-        self.peak = max(self.peak, self.used)
         return True
 
     def give(self, number: int) -> None:

@@ -76,6 +76,7 @@ class Run:
     moved: Moved = Moved()
     upkeep: Upkeep = field(default_factory=Upkeep)
     padding_tokens: int = 0
+    padding_context_tokens: int = 0
     device_bytes: Mapping[str, int] | None = None
     """The ledger of one rank's card at the largest step."""
     host_slots: int = 0
@@ -158,6 +159,7 @@ def metrics(run: Run) -> dict[str, Any]:
         "swapped_tokens": sum(record.swapped_tokens for record in log.ended),
         **asdict(run.moved),
         "padding_tokens": run.padding_tokens,
+        "padding_context_tokens": run.padding_context_tokens,
         "upkeep": asdict(run.upkeep),
         "shared_share": _ratio(totals.shared_ps, pool * length_ps),
         "saved_share": _ratio(totals.shared_ps, _allocated_ps(totals) + totals.shared_ps),

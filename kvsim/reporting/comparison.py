@@ -14,6 +14,14 @@ _GIB = 2**30
 CAUSE_LABELS = {"never": "rejected: can never fit", "outgrown": "alone and outgrown"}
 """How the table calls a cause for which an allocation failed, where the cause's own name does not tell."""
 
+BESIDE = {
+    "saved by sharing": ("saved_share", "what samples hold in common, of the slots that they would take apart"),
+    "kept twice": ("duplicate_share", "slots of a prompt that another sample of the request keeps as well"),
+    "scattered, of free": ("fragmentation", "free slots outside the largest hole"),
+    "too small for the head": ("unusable_share", "while requests wait, free slots in holes too small for the next"),
+}
+"""Rows beside the classes: label to the metric and what it is; shown where it is not zero throughout."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -57,6 +65,11 @@ def waste_share(metrics: dict[str, Any]) -> float | None:
     return float(1.0 - share["used"] / (1.0 - share["free"]))
 
 
+def beside(results: Sequence[Result]) -> dict[str, tuple[str, str]]:
+    """Those of `BESIDE` that say something of any of the results."""
+    return {label: row for label, row in BESIDE.items() if any(result.metrics.get(row[0]) for result in results)}
+
+
 def comparison_table(results: Sequence[Result]) -> list[Group]:
     """Lay the metrics of some results side by side, one column each in their order.
 
@@ -89,13 +102,7 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
         for name in classes
     ]
     memory.append(row("waste", "%", 1, _percent(waste_share)))
-    beside = (
-        ("saved by sharing", "saved_share"),
-        ("kept twice", "duplicate_share"),
-        ("scattered, of free", "fragmentation"),
-        ("too small for the head", "unusable_share"),
-    )
-    memory += [row(label, "%", 1, _percent(_at(key))) for label, key in beside if any(m.get(key) for m in every)]
+    memory += [row(label, "%", 1, _percent(_at(key))) for label, (key, _) in beside(results).items()]
     requests = [row("running", "", 1, _at("mean_running"), _at("max_running"))]
     requests.append(row("waiting, mean", "", 1, _at("mean_waiting")))
     requests += [count(end, end) for end in ends]
@@ -109,6 +116,7 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
         ("copied", "copied_bytes", _GIB, "GiB"),
         ("gathered", "gathered_bytes", _GIB, "GiB"),
         ("padding computed", "padding_tokens", 1, "tokens"),
+        ("padding read", "padding_context_tokens", 1, "tokens"),
     )
     pressure += [
         row(label, unit, 2, _times(1 / size, _at(key)) if size > 1 else _at(key))

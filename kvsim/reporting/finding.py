@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 from kvsim.metrics.result import Result
-from kvsim.reporting.comparison import waste_share
+from kvsim.reporting.comparison import beside, waste_share
 
 LEGEND = (
     "Memory is in shares of the pool, mean / peak. waste: the share of the slots not free that hold no valid KV of a "
     "live request."
 )
-"""How to read the table of a comparison."""
 
 SOURCES = {"timing": "step times"}
 """What people call a family of numbers, where that is not its key."""
@@ -36,6 +35,13 @@ def finding(results: Sequence[Result]) -> str:
     partly = [result for result in served if result.metrics["rejected"]]
     said += _told([(result, _refused(result)) for result in partly], results)
     return " ".join(said) or "No request arrived."
+
+
+def legend(results: Sequence[Result]) -> list[str]:
+    """Say how to read the table of these results, and what those of its rows mean whose names do not tell."""
+    rows = [f"{label}: {meaning}." for label, (_, meaning) in beside(results).items()]
+    samples = any(map(_has_samples, results))
+    return [LEGEND, *rows, *(["running: sequences; each sample of a request is one."] if samples else [])]
 
 
 def window(result: Result) -> str:
@@ -128,15 +134,20 @@ def _doing(result: Result, whole: bool) -> str:
     if waste is not None:
         parts.append(f"wastes {_percent(waste)}{' of the memory it occupies' if whole else ''}")
     if running is not None:
+        who = "sequence" if _has_samples(result) else "request"
         parts.append(
-            f"runs {_whole(running)}" + (f" request{'' if _whole(running) == '1' else 's'} at once" if whole else "")
+            f"runs {_whole(running)}" + (f" {who}{'' if _whole(running) == '1' else 's'} at once" if whole else "")
         )
     return f"{result.name} {' and '.join(parts) or 'has nothing to measure'}"
 
 
+def _has_samples(result: Result) -> bool:
+    return bool(result.scenario_resolved.get("workload.samples", {}).get("value", 1) > 1)
+
+
 def _pool(results: Sequence[Result]) -> str:
-    pools = sorted({result.metrics["pool_tokens"] or 0 for result in results})
-    if pools == [0]:
+    pools = sorted({result.metrics["pool_tokens"] for result in results} - {None})
+    if not pools:
         return "No pool"
     return f"Pool {pools[0]:,} tokens" if len(pools) == 1 else f"Pools of {pools[0]:,} to {pools[-1]:,} tokens"
 

@@ -84,11 +84,9 @@ class BatchScheduler(Growing, ABC):
                 return None
             if not budget:
                 return None
-            need = allocator.capacity(head.reach)
-            if need > allocator.most_slots:
+            if self._outgrown(plan, head):
                 host.give(head.id)
                 head.written = 0
-                self._abort(plan, head, "outgrown", need)
                 continue
             want = self._want(head, budget)
             wanted = head.written + want

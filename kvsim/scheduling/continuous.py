@@ -69,9 +69,7 @@ class ContinuousScheduler(BatchScheduler):
             if not self._has_seats(head):
                 self._blocked = True
                 return
-            need = self.allocator.capacity(head.reach)
-            if need > self.allocator.most_slots:
-                self._abort(plan, head, "outgrown", need)
+            if self._outgrown(plan, head):
                 continue
             hit = self.allocator.lookup(head)
             chunk, lacking = self._cap(head.tokens - hit), list[Blocked]()

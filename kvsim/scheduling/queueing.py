@@ -195,6 +195,14 @@ class Queueing:
         (self._swapped or self._queue).popleft()
         self.waiting_count -= 1
 
+    def _outgrown(self, plan: StepPlan, head: Sequence) -> bool:
+        """The head of the queue has become too long for the pool, and is aborted."""
+        need = self.allocator.capacity(head.reach)
+        if need <= self.allocator.most_slots:
+            return False
+        self._abort(plan, head, "outgrown", need)
+        return True
+
     def _abort(self, plan: StepPlan, head: Sequence, cause: str, need: int) -> None:
         """The head of the queue has become too long: for the pool (outgrown), or for one step (activation)."""
         use = self.allocator.usage()

@@ -1,7 +1,7 @@
 """Admission of whole prompts, side by side in one padded rectangle."""
 
 from kvsim.scheduling.batching import BatchScheduler
-from kvsim.step import StepPlan
+from kvsim.step import Blocked, Short, StepPlan
 
 
 class WholePromptScheduler(BatchScheduler):
@@ -13,16 +13,18 @@ class WholePromptScheduler(BatchScheduler):
             if not self._has_seats(head):
                 self._blocked = True
                 return
-            need = self.allocator.capacity(head.reach)
-            if need > self.allocator.most_slots:
-                self._abort(plan, head, "outgrown", need)
+            if self._outgrown(plan, head):
                 continue
             if head.tokens > self.budget:
                 # What it has generated since has made it too long for one step.
                 self._abort(plan, head, "activation", head.tokens)
                 continue
             longest = max(longest, head.tokens)
-            if longest * (len(plan.chunks) + 1) > self.budget:
+            rectangle = longest * (len(plan.chunks) + 1)
+            if rectangle > self.budget:
+                if rectangle <= self.max_num_batched_tokens:
+                    # The engine's own budget would do, but there is no room for the activations.
+                    plan.blocked.append(Blocked(head, Short("activation", rectangle, self.budget, self.budget), "wait"))
                 return
             if not self._let_in(plan, head, head.tokens, head.tokens):
                 return

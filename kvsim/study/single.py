@@ -71,6 +71,7 @@ def run(
         ),
         upkeep=recording.upkeep,
         padding_tokens=recording.padding_tokens,
+        padding_context_tokens=recording.padding_context_tokens,
         device_bytes=simulation.device.ledger(*recording.largest_step) if simulation.device else None,
         host_slots=simulation.scheduler.host.slots if simulation.scheduler.host else 0,
         block_size=simulation.block_size,

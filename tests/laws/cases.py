@@ -125,7 +125,7 @@ def everything(log: RunLog) -> dict[str, Any]:
         "gaps": {slot: getattr(recording.gaps.histogram, slot) for slot in DurationHistogram.__slots__},
         "stay": recording.occupancy.stay_ps,
         "moved": (recording.copied_slots, recording.gathered_slots, recording.swapped_slots),
-        "padding": recording.padding_tokens,
+        "padding": (recording.padding_tokens, recording.padding_context_tokens),
         "duplicates": recording.duplicates.slots,
         "upkeep": {slot: getattr(recording.upkeep, slot) for slot in Upkeep.__slots__},
         "times": (log.end_ps, log.last_arrival_ps, memory.opened_ps),

@@ -222,8 +222,11 @@ def padding_and_gathering_are_of_those_that_pad(case, log):
     assert log.recording.padding_tokens == sum(
         row["padding_tokens"] * row["steps"] for row in (dict(zip(SERIES, v, strict=True)) for v in by_row(log))
     )
+    assert log.recording.padding_context_tokens >= 0
     if case.get("scheduler", "continuous") == "continuous":
         assert not log.recording.padding_tokens
+    if case.get("scheduler") != "static" and not padded:
+        assert not log.recording.padding_context_tokens
     if all(r.samples == 1 for r in log.recording.requests.ended):
         assert log.recording.memory.totals.duplicate_ps == log.recording.memory.totals.shared_ps == 0
     assert log.recording.duplicates.slots == 0

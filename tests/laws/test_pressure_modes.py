@@ -22,8 +22,10 @@ POOLS = {
     "virtual": ("virtual", {"block_size": 32, "mapped_ahead": False}),
     "contiguous": ("contiguous", {"chunk": 32}),
     "contiguous, cat": ("contiguous", {"options": {"growth": "cat"}}),
+    "contiguous, compacted": ("contiguous", {"options": {"fit": "best", "compaction": "on-failure"}}),
     "contiguous, buddy": ("contiguous", {"options": {"growth": "double", "fit": "buddy"}}),
     "reserve": ("reserve", {}),
+    "reserve, pow2": ("reserve", {"options": {"size": "pow2", "fit": "buddy"}}),
     "reserve, oracle": ("reserve", {"options": {"size": "oracle", "fit": "best"}}),
 }
 RULES = {

@@ -1,7 +1,7 @@
 """Every fit, growth, size and compaction of the region allocators: leaping is stepping, and every law holds.
 
-The naive engine judges `contiguous` with first fit and chunks (`test_leaps_and_steps`); the books in
-`tests/memory/test_region_books.py` judge the rest, allocator by allocator.
+The naive engine judges `contiguous` with first fit and chunks (`test_leaps_and_steps`); naive
+models (`tests/memory/pairs.py`) judge the rest, allocator by allocator.
 """
 
 import pytest

@@ -12,16 +12,16 @@ def test_a_request_that_does_not_fit_is_refused_and_nothing_changes():
     host = HostPool(10)
     assert host.take(1, 6)
     assert not host.take(2, 5)
-    assert (host.used, host.peak) == (6, 6)
+    assert host.used == 6
     assert host.take(2, 4)
-    assert (host.used, host.peak) == (10, 10)
+    assert host.used == 10
 
 
-def test_what_leaves_makes_room_and_the_peak_stays():
+def test_what_leaves_makes_room():
     host = HostPool(10)
     host.take(1, 6)
     host.give(1)
-    assert (host.used, host.peak) == (0, 6)
+    assert host.used == 0
     assert host.take(2, 10)
 
 
@@ -41,7 +41,7 @@ def test_a_pool_without_slots_takes_nobody_and_one_of_fewer_is_refused():
 
 @given(slots=st.integers(0, 30), calls=st.lists(st.tuples(st.integers(0, 4), st.integers(1, 20))))
 def test_host_memory_is_a_dictionary_of_who_holds_how_much(slots, calls):
-    host, held, peak = HostPool(slots), {}, 0
+    host, held = HostPool(slots), {}
     for number, wanted in calls:
         if number in held:
             host.give(number)
@@ -50,6 +50,4 @@ def test_host_memory_is_a_dictionary_of_who_holds_how_much(slots, calls):
             held[number] = wanted
         else:
             assert sum(held.values()) + wanted > slots
-        peak = max(peak, sum(held.values()))
-        assert (host.used, host.peak) == (sum(held.values()), peak)
-        assert host.used <= slots
+        assert host.used == sum(held.values()) <= slots

@@ -219,6 +219,20 @@ def test_stays_are_counted_between_the_ends_of_the_window():
     assert memory.totals.stay_ps == 3 * 28
 
 
+@pytest.mark.parametrize("steps", [1, 4])
+def test_a_warm_up_that_outlasts_the_arrivals_leaves_no_sums_up_to_the_last_one(steps):
+    # Whether the step that the last arrival falls into is over when the warm-up ends (one by one), or not (a leap).
+    memory = recorder()
+    memory.close(15)
+    if steps == 1:
+        memory.step(0, 20, 0, USE, Beside(0), BATCH)
+    memory.open(30)
+    memory.leap(memory._end_ps, Ramp(20, 0), steps, 1, Regions(), Beside(0), BATCH)
+    memory.finish(200)
+    assert memory.closed is None
+    assert memory.opened_ps == 30
+
+
 def test_a_saturated_window_counts_only_steps_that_leave_requests_waiting():
     memory = recorder("saturated")
     queue = BATCH._replace(waiting=1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvsim.reporting.finding import finding, measured, sources, three_digits, window
+from kvsim.reporting.finding import finding, legend, measured, sources, three_digits, window
 from tests.fake_results import fake_result
 
 
@@ -40,6 +40,21 @@ def test_one_run_is_told_by_its_waste_its_requests_at_once_and_its_ttft():
     )
 
 
+def test_samples_run_as_sequences_of_their_own():
+    result = changed(mean_running=26.2, **ttft(7.8))
+    result.scenario_resolved["workload.samples"] = {"value": 4, "source": "line 9"}
+    assert "and runs 26 sequences at once" in finding([result])
+    assert legend([result])[-1] == "running: sequences; each sample of a request is one."
+
+
+def test_rows_whose_names_do_not_tell_are_explained_where_they_are_shown():
+    plain = changed(saved_share=0.0, duplicate_share=0.0, fragmentation=None, unusable_share=None)
+    [memory] = legend([plain])
+    assert memory.startswith("Memory is in shares of the pool, mean / peak.")
+    holes = changed("contiguous", fragmentation=0.4, unusable_share=0.0)
+    assert legend([plain, holes]) == [memory, "scattered, of free: free slots outside the largest hole."]
+
+
 def test_a_comparison_is_told_by_the_two_that_differ_most_in_ttft():
     results = [
         changed("contiguous", 0.24, mean_running=20.8, **ttft(32.6)),
@@ -66,6 +81,7 @@ def test_different_pools_and_traffic_are_not_called_the_same():
 def test_a_run_without_a_pool_has_no_waste():
     result = changed("no-cache", pool_tokens=None, mean_share=None, mean_running=3.0, **ttft(1.0))
     assert finding([result]) == "No pool, 100 requests: no-cache runs 3 requests at once (TTFT p50 1.00 s)."
+    assert finding([result, changed()]).startswith("Pool 41,408 tokens, 100 requests: ")
 
 
 @pytest.mark.parametrize(

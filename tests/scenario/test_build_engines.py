@@ -108,9 +108,9 @@ def test_samples_are_forked_where_the_allocator_shares_and_kept_apart_elsewhere(
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"engine": {"scheduler": "static", "kernel": "ragged"}}, "engine.kernel: ragged is not what a static batch"),
+        ({"engine": {"scheduler": "static", "kernel": "ragged"}}, "engine.kernel: a static batch computes every row"),
         ({"engine": {"profile": "static", "preemption": "swap", "swap_space": "1GiB"}}, "cannot be done in a static"),
-        ({"engine": {"preemption": "swap"}}, "engine.swap_space: null is missing: swapped requests wait in host"),
+        ({"engine": {"preemption": "swap"}}, "engine.swap_space: is missing: swapped requests wait in host"),
         (
             {"engine": {"profile": "vllm@0.2", "chunked_prefill": True}},
             "the prefill-first scheduler computes",

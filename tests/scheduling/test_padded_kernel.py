@@ -91,6 +91,7 @@ def test_padding_and_gathering_take_their_time():
     log = serve([Request(0, 0, 5, 2), Request(1, 0, 2, 4)], scheduler, timing=timing)
     assert ends(log) == {0: ("finished", 2082, 2), 1: ("finished", 2082 + 1034 + 1005, 4)}
     assert log.recording.gathered_slots == 7 + 3
+    assert log.recording.padding_context_tokens == 12 - (6 + 3)
     assert series(log, "context_tokens") == [(0,), (12,), (4,), (5,)]
 
 

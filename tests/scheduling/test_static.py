@@ -98,6 +98,7 @@ def test_a_batch_is_handed_over_when_its_last_member_is_done_and_the_others_slot
         "free": 1000 * (94 + 93 + 92 + 97 + 96),
     }
     assert log.recording.padding_tokens == 2 + 1 + 1
+    assert log.recording.padding_context_tokens == 5 + 6
     assert gaps(log) == (3, 3000, 1000)
 
 

@@ -59,6 +59,17 @@ def test_a_whole_prompt_waits_until_the_decodes_leave_it_room():
     assert ends(log) == {0: ("finished", 3000, 3), 1: ("finished", 9000, 9), 2: ("finished", 4000, 1)}
 
 
+@pytest.mark.parametrize("kind", [PrefillFirstScheduler, StaticScheduler], ids=["prefill first", "static"])
+def test_a_prompt_that_the_rectangle_of_prompts_has_no_room_for_waits(kind):
+    """Workspace 8: 3 beside 3 fill a rectangle of 6, with 4 it would be one of 12; the budget is 16."""
+    log = serve([Request(0, 0, 3, 1), Request(1, 0, 3, 1), Request(2, 0, 4, 1)], lambda: scheduler(kind))
+    assert log.recording.requests.events == [(0, 2, "activation", "wait", 12, 8, 8)]
+    assert ends(log) == {0: ("finished", 1000, 1), 1: ("finished", 1000, 1), 2: ("finished", 2000, 1)}
+    engine = scheduler(kind, workspace=None, budget=8)
+    submit(engine, 3, 3, 4)
+    assert step(engine).blocked == []
+
+
 @Whole
 def test_a_prompt_that_is_too_long_for_any_step_is_refused_on_arrival(kind, rules):
     log = serve([Request(0, 0, 9, 1), Request(1, 0, 8, 1)], lambda: scheduler(kind, **rules))

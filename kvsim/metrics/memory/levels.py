@@ -79,6 +79,8 @@ class Batch(NamedTuple):
     """Output tokens that one step emits."""
     requests: int
     """Requests of which at least one sequence runs: as many as run, unless some ask for several samples."""
+    padding_context: int = 0
+    """Tokens of `context_tokens` that are padding."""
 
 
 NOBODY = Batch(0, 0, 0, 0, 0, 0, 0, 0)

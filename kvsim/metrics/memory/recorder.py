@@ -18,8 +18,7 @@ class MemoryRecorder:
     """Slots by class over time, exact: Python integers in slots x picoseconds.
 
     `window` says what counts: "auto" and "last_finish" everything from `open` on (`close` freezes a copy), and
-    "saturated" only the steps before which requests were left waiting. `warmup_ps`: when `open`
-    comes. `has_holes`: free slots can be lost to shape.
+    "saturated" only the steps before which requests were left waiting. `has_holes`: free slots can be lost to shape.
     """
 
     def __init__(
@@ -28,7 +27,6 @@ class MemoryRecorder:
         occupancy: Occupancy,
         *,
         window: str = "auto",
-        warmup_ps: int = 0,
         check: bool = False,
         has_holes: bool = False,
     ) -> None:
@@ -38,12 +36,11 @@ class MemoryRecorder:
         self.series = array("q")
         self.totals = Totals()
         self.closed: Totals | None = None
-        """The sums up to the last arrival."""
+        """The sums up to the last arrival; None where the warm-up outlasts the arrivals."""
         self.opened_ps = 0
         self.steps = 0
         self._occupancy = occupancy
         self._saturated_only = window == "saturated"
-        self._warmup_ps = warmup_ps
         self._check = check
         self._open_ps: int | None = None
         self._open_stay_ps = 0
@@ -76,19 +73,16 @@ class MemoryRecorder:
         self._marks_passed(now_ps)
 
     def _marks_passed(self, now_ps: int) -> None:
-        """Act on the ends of the window that lie at or before `now_ps`.
-
-        One that closes before it opens (a warm-up that outlasts the arrivals) is empty.
-        """
+        """Act on the ends of the window that lie at or before `now_ps`."""
         if self._open_ps is not None and self._open_ps <= now_ps:
             self.opened_ps, self._open_ps = self._open_ps, None
             self.totals = Totals()
             self._stay_ps = self._open_stay_ps
+            self.closed = None
         if self._close_ps is not None and self._close_ps <= now_ps:
-            closed = self.totals.copy()
-            closed.stay_ps += self._close_stay_ps - self._stay_ps
-            empty = self._open_ps is not None or max(self.opened_ps, self._warmup_ps) > self._close_ps
-            self.closed = Totals() if empty else closed
+            if self._open_ps is None and self.opened_ps <= self._close_ps:
+                self.closed = self.totals.copy()
+                self.closed.stay_ps += self._close_stay_ps - self._stay_ps
             self._close_ps = None
 
     # Steps, leaps, idle time.

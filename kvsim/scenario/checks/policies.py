@@ -19,15 +19,16 @@ def engine_policies(engine: Plain, rules: "Profile", data: Plain) -> Iterator[Mi
         problem = f"is on, but the {scheduler} scheduler computes prompts whole"
         yield Mistake("engine.chunked_prefill", True, problem, "remove it, or set engine.scheduler: continuous")
     if scheduler == "static" and kernel == "ragged":
-        problem = "is not what a static batch is computed with: every row is as long as the longest"
-        yield Mistake(_given(engine, "kernel", "scheduler"), kernel, problem, "set engine.kernel: padded")
+        key = "engine.kernel" if "kernel" in engine else "engine.scheduler"
+        problem = "a static batch computes every row as long as the longest, but engine.kernel is ragged"
+        yield Mistake(key, MISSING, problem, "set engine.kernel: padded")
     if preemption == "swap":
         if scheduler == "static":
             remedy = "write recompute, abort or never"
             yield Mistake("engine.preemption", preemption, "cannot be done in a static batch", remedy)
-        if not (engine.get("swap_space") or rules.swap_space_bytes):
+        elif not (engine.get("swap_space") or rules.swap_space_bytes):
             remedy = "give it, for example engine.swap_space: 4GiB"
-            yield Mistake("engine.swap_space", None, "is missing: swapped requests wait in host memory", remedy)
+            yield Mistake("engine.swap_space", MISSING, "is missing: swapped requests wait in host memory", remedy)
     allocator = data.get("allocator")
     nothing_kept = isinstance(allocator, dict) and allocator.get("name") == "no-cache"
     if nothing_kept and (scheduler, kernel) != ("continuous", "ragged"):
@@ -46,10 +47,6 @@ def engine_policies(engine: Plain, rules: "Profile", data: Plain) -> Iterator[Mi
     if isinstance(seats, int) and samples > seats:
         problem = f"is more than the {seats} sequences that run at once (engine.max_num_seqs)"
         yield Mistake("workload.samples", samples, problem, f"ask for at most {seats}")
-
-
-def _given(engine: Plain, *keys: str) -> str:
-    return f"engine.{next((key for key in keys if key in engine), 'profile')}"
 
 
 def _whole(part: Any, key: str, default: int) -> int:
