@@ -266,7 +266,7 @@ class Replica:
         # A plan may only abort or preempt; each of these leaves one request fewer to do it to.
         for _ in range(2 * len(self.live) + 2):
             if not (scheduler.running_count or scheduler.waiting_count):
-                return None
+                break
             plan = scheduler.plan()
             self._take_note(now, plan)
             if plan.aborted or plan.preempted:
@@ -276,6 +276,8 @@ class Replica:
                 return plan
             idle.moved_before(plan)
         if not (scheduler.running_count or scheduler.waiting_count):
+            # What the last of them moved delays nobody, and is counted all the same.
+            self.recording.planned(idle)
             return None
         raise RunError(self._progress.diagnosis(now, "nothing is planned although requests wait or run"))
 
