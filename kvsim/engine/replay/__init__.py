@@ -7,7 +7,7 @@ the seam between them is judged by an engine that nobody here wrote. Each engine
 
 from collections.abc import Iterator
 
-from kvsim.engine.replay.case import Record, is_sglang, parts_of
+from kvsim.engine.replay.case import Record, is_sglang
 from kvsim.engine.replay.compare import IGNORED, compare_records
 from kvsim.engine.replay.vllm import replay_vllm
 from kvsim.errors import InputError
@@ -21,7 +21,6 @@ def replay(case: Record) -> Iterator[Record]:
     Raises InputError, which names the setting or the request, when the case lacks something, holds a value that cannot
     be, or asks for a rule that is not modelled yet.
     """
-    config, requests = parts_of(case)
-    if is_sglang(config):
+    if is_sglang(case):
         raise InputError("this is a case of SGLang's radix tree; only vLLM's paged manager can be replayed so far")
-    return replay_vllm(config, requests)
+    return replay_vllm(case)

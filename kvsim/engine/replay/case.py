@@ -27,9 +27,10 @@ def parts_of(case: Record) -> tuple[Record, list[Any]]:
     return case["config"], case["requests"]
 
 
-def is_sglang(config: Record) -> bool:
+def is_sglang(case: Record) -> bool:
     """Whether the settings are SGLang's, not vLLM's."""
-    return "page_size" in config or "max_total_num_tokens" in config or "mode" in config
+    config = case.get("config") if isinstance(case, dict) else None
+    return isinstance(config, dict) and any(key in config for key in ("page_size", "max_total_num_tokens", "mode"))
 
 
 def is_whole(value: object, least: int, most: int) -> TypeGuard[int]:
