@@ -82,7 +82,8 @@ def requests(draw):
 @given(plain_config(), requests())
 def test_two_engines_one_record(config, asked):
     assert len(engines_for(settings_of(config))) == 2
-    one, other = (list(replay_vllm(config, asked, engine=engine)) for engine in (0, 1))
+    case = {"config": config, "requests": asked}
+    one, other = (list(replay_vllm(case, engine=engine)) for engine in (0, 1))
     assert one == other
 
 

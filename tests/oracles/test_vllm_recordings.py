@@ -57,7 +57,7 @@ def equals_the_recording(path):
     case, records = case_of(path), recorded(path)
     engines = len(engines_for(settings_of(case["config"])))
     for engine in range(engines):
-        ours = replay_vllm(case["config"], case["requests"], engine=engine)
+        ours = replay_vllm(case, engine=engine)
         count, difference = compare_records(ours, iter(records))
         assert difference is None
         assert count == len(records) > 1

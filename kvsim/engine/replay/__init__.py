@@ -7,7 +7,7 @@ the seam between them is judged by an engine that nobody here wrote. Each engine
 
 from collections.abc import Iterator
 
-from kvsim.engine.replay.case import Record, parts_of
+from kvsim.engine.replay.case import Record
 from kvsim.engine.replay.compare import IGNORED, compare_records
 from kvsim.engine.replay.sglang import is_sglang, replay_sglang
 from kvsim.engine.replay.vllm import replay_vllm
@@ -21,4 +21,4 @@ def replay(case: Record) -> Iterator[Record]:
     Raises InputError, which names the setting or the request, when the case lacks something, holds a value that cannot
     be, or asks for a rule that is not modelled yet.
     """
-    return replay_sglang(case) if is_sglang(case) else replay_vllm(*parts_of(case))
+    return replay_sglang(case) if is_sglang(case) else replay_vllm(case)

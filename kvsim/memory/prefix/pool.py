@@ -2,9 +2,13 @@
 
 A free block may still hold a known content: it stays in the map and can be hit until it is handed out again, which is
 its eviction. All free blocks wait in one queue; its head is handed out next. Rules 1 and 5 to 9 of vLLM's manager.
+
+The queue is kept in three parts, since blocks join at its ends only: those of unknown content that came back to its
+head, those never used, which stay in the order of their ids, and those that came back to its tail. So a pool costs what
+was used of it, whatever its size.
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable
 
 from kvsim.errors import CheckError
@@ -34,9 +38,15 @@ class BlockPool:
         self.cached_blocks = 0
         """Free blocks with a known content."""
         self._unknown_first = unknown_first
-        self._free: OrderedDict[int, None] = OrderedDict.fromkeys(range(1, blocks + 1))
-        self._counts = [0] * (blocks + 1)
-        self._keys: list[Key | None] = [None] * (blocks + 1)
+        self._head: list[int] = []
+        """Came back to the head; the next one last."""
+        self._unused = 1
+        """The first block that was never used."""
+        self._tail: OrderedDict[int, None] = OrderedDict()
+        """Came back to the tail, in this order."""
+        self._counts: dict[int, int] = {}
+        """References of those that have any."""
+        self._keys: dict[int, Key] = {}
         self._holders: dict[Key, list[int]] = {}
         """Blocks of each content, first stored first. They are never merged: two sequences that compute the same
         block keep both copies."""
@@ -44,7 +54,7 @@ class BlockPool:
     @property
     def free_blocks(self) -> int:
         """Blocks that nobody references, cached ones included."""
-        return len(self._free)
+        return len(self._head) + self.blocks + 1 - self._unused + len(self._tail)
 
     @property
     def contents(self) -> int:
@@ -58,38 +68,52 @@ class BlockPool:
 
     def is_free(self, block: int) -> bool:
         """Nobody references the block. Pure; false for the null block, which is never free."""
-        return block in self._free
+        return block != NULL and block not in self._counts
 
     def take(self, count: int) -> list[int]:
         """Hand out `count` blocks from the head of the queue, with one reference each; what they held is evicted.
 
         Raises CheckError where there are not as many.
         """
-        if count > len(self._free):
-            raise CheckError(f"{count} blocks are taken and only {len(self._free)} are free")
-        taken = [self._free.popitem(last=False)[0] for _ in range(count)]
-        for block in taken:
-            self._counts[block] = 1
-            if self._keys[block] is not None:
-                self.cached_blocks -= 1
-                self._evict(block)
+        if count > self.free_blocks:
+            raise CheckError(f"{count} blocks are taken and only {self.free_blocks} are free")
+        taken = [self._pop() for _ in range(count)]
+        self._counts.update(dict.fromkeys(taken, 1))
         self.references += count
         return taken
+
+    def _pop(self) -> int:
+        """The head of the queue leaves it, and what it held is evicted."""
+        if self._head:
+            return self._head.pop()
+        if self._unused <= self.blocks:
+            self._unused += 1
+            return self._unused - 1
+        block, _ = self._tail.popitem(last=False)
+        key = self._keys.pop(block, None)
+        if key is not None:
+            holders = self._holders[key]
+            holders.remove(block)
+            if not holders:
+                del self._holders[key]
+            self.cached_blocks -= 1
+            self.evicted += 1
+        return block
 
     def hit(self, blocks: Iterable[int]) -> None:
         """One reference more for each block (null ones aside); a free one leaves the queue."""
         for block in blocks:
             if block == NULL:
                 continue
-            if not self._counts[block]:
-                del self._free[block]
+            if block not in self._counts:
+                del self._tail[block]
                 self.cached_blocks -= 1
-            self._counts[block] += 1
+            self._counts[block] = self._counts.get(block, 0) + 1
             self.references += 1
 
     def store(self, block: int, key: Key) -> None:
         """A referenced block is full: it can be found by its content from now on."""
-        if self._keys[block] is not None or not self._counts[block]:
+        if block in self._keys or block not in self._counts:
             raise CheckError(f"block {block} is stored although it is stored already, or free")
         self._keys[block] = key
         self._holders.setdefault(key, []).append(block)
@@ -104,48 +128,35 @@ class BlockPool:
         for block in blocks:
             if block == NULL:
                 continue
-            if not self._counts[block]:
+            if block not in self._counts:
                 raise CheckError(f"block {block} is freed although nobody references it (a double free)")
             self.references -= 1
             self._counts[block] -= 1
             if self._counts[block]:
                 continue
-            known = self._keys[block] is not None
+            del self._counts[block]
+            known = block in self._keys
             self.cached_blocks += known
             if known or not self._unknown_first:
-                self._free[block] = None
+                self._tail[block] = None
             else:
                 first.append(block)
-        for block in reversed(first):
-            self._free[block] = None
-            self._free.move_to_end(block, last=False)
+        self._head += reversed(first)
 
     def audit(self, tables: Iterable[Iterable[int]]) -> None:
         """Count all references again from the block tables of those who hold them; CheckError where they differ."""
-        counts = [0] * (self.blocks + 1)
-        for table in tables:
-            for block in table:
-                counts[block] += block != NULL
-        if counts != self._counts or sum(counts) != self.references:
+        counts = Counter(block for table in tables for block in table if block != NULL)
+        if counts != self._counts or counts.total() != self.references:
             raise CheckError("the reference counts differ from the block tables (a leak, or a double free)")
-        if {block for block in range(1, self.blocks + 1) if not counts[block]} != set(self._free):
+        waiting = [*self._head, *self._tail]
+        if len({*waiting, *counts}) != len(waiting) + len(counts) or len(waiting) + len(counts) != self._unused - 1:
             raise CheckError("the free queue is not the set of unreferenced blocks")
-        if sum(self._keys[block] is not None for block in self._free) != self.cached_blocks:
+        if sum(block in self._keys for block in waiting) != self.cached_blocks:
             raise CheckError(f"{self.cached_blocks} blocks are counted as cached, and the free queue holds others")
-        found = sorted((block, key) for key, holders in self._holders.items() for block in holders)
-        if found != [(block, key) for block, key in enumerate(self._keys) if key is not None]:
+        found = {block: key for key, holders in self._holders.items() for block in holders}
+        if found != self._keys:
             raise CheckError("the map from content to blocks differs from what the blocks hold")
 
     def queue(self) -> list[int]:
         """The free blocks, next one first. O(blocks)."""
-        return list(self._free)
-
-    def _evict(self, block: int) -> None:
-        key = self._keys[block]
-        assert key is not None
-        self._keys[block] = None
-        holders = self._holders[key]
-        holders.remove(block)
-        if not holders:
-            del self._holders[key]
-        self.evicted += 1
+        return [*reversed(self._head), *range(self._unused, self.blocks + 1), *self._tail]

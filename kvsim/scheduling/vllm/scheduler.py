@@ -180,7 +180,7 @@ class RequestScheduler:
             if not self._enter(request, hit, tokens):
                 break
             batch.admitted.append(Admitted(request, hit.tokens))
-            batch.rows.append(Row(request, tokens, drafts))
+            batch.rows.append(Row(request, tokens, min(drafts, tokens - 1)))
             budget -= tokens
             prefill |= missing > 1
         waiting.push_front(aside)

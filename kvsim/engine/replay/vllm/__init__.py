@@ -1,9 +1,8 @@
 """Replay of vLLM's cases: its settings and requests, and the two engines of kvsim that follow its rules."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
-from kvsim.engine.replay.case import Record
+from kvsim.engine.replay.case import Record, parts_of
 from kvsim.engine.replay.vllm.by_batch import BatchEngine, can_batch
 from kvsim.engine.replay.vllm.by_request import RequestEngine
 from kvsim.engine.replay.vllm.drive import records
@@ -13,11 +12,12 @@ from kvsim.engine.replay.vllm.truth import truths_of
 from kvsim.errors import InputError
 
 
-def replay_vllm(config: Record, requests: list[Any], *, engine: int = 0) -> Iterator[Record]:
+def replay_vllm(case: Record, *, engine: int = 0) -> Iterator[Record]:
     """Yield a record for every step, then the summary; InputError as for `replay`.
 
     `engine` picks one of those that can follow these settings; all of them must say the same.
     """
+    config, requests = parts_of(case)
     settings = settings_of(config)
     truths = truths_of(requests, settings["max_model_len"])
     try:
