@@ -85,7 +85,7 @@ def test_the_command_line_says_that_a_recording_is_equal(capsys):
 
 def test_the_command_line_names_the_operation_that_differs(capsys, tmp_path):
     _, ops, _ = cases(COMMITTED)
-    lines = ops.with_suffix(".out.jsonl").read_text(encoding="utf-8").replace('"evicted": 128', '"evicted": 129', 1)
+    lines = ops.with_suffix(".out.jsonl").read_text(encoding="utf-8").replace('"evicted":128', '"evicted":129', 1)
     wrong = tmp_path / "wrong.jsonl"
     wrong.write_text(lines, encoding="utf-8")
     assert main(["replay", str(ops), "--against", str(wrong)]) == 1
