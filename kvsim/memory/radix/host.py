@@ -74,12 +74,10 @@ class TieredRadixTree(RadixTree):
         return leaf.tokens
 
     def _lose(self, leaf: Node) -> int:
-        """Host memory has no room: drop a leaf and what hangs below it there, unless somebody holds part of that."""
+        """Host memory has no room: drop a leaf and all below it there; nobody holds that without it."""
         below = [leaf]
         for node in below:
             below += node.children.values()
-        if any(node.locks for node in below):
-            return 0
         for node in reversed(below[1:]):
             self._drop_from_host(node)
             self._remove(node)

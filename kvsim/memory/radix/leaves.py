@@ -34,7 +34,7 @@ class LeafQueue:
     def add(self, node: Node) -> None:
         """A leaf that may be evicted now. Mutates; O(log leaves)."""
         if node not in self._members:
-            self.put_back(node)
+            self._enter(node)
 
     def discard(self, node: Node) -> None:
         """It may not be evicted any more, or is gone. Mutates; O(1)."""
@@ -43,10 +43,10 @@ class LeafQueue:
     def touched(self, node: Node) -> None:
         """A node, perhaps a member, was touched. Mutates; O(log leaves) where that lowers worth."""
         if self._touch_lowers and node in self._members:
-            self.put_back(node)
+            self._enter(node)
 
     def pop_least(self) -> Node | None:
-        """The member of least worth; it stays one, but does not come again until it is `put_back`. Mutates."""
+        """The member of least worth; it does not come again, so the caller has to discard it. Mutates."""
         while self._heap:
             worth, number, leaf = self._heap[0]
             if self._members.get(leaf) != number:
@@ -58,8 +58,7 @@ class LeafQueue:
                 return leaf
         return None
 
-    def put_back(self, node: Node) -> None:
-        """Let a member come again. Mutates; O(log leaves)."""
+    def _enter(self, node: Node) -> None:
         number = self._members[node] = next(self._numbers)
         heappush(self._heap, (self._worth(node), number, node))
         if len(self._heap) > 2 * len(self._members) + 64:  # mostly entries that do not count any more

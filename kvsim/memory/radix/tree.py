@@ -90,14 +90,8 @@ class RadixTree(PrefixTree):
 
     def evict(self, tokens: int) -> int:
         freed = 0
-        kept = []
         while freed < tokens and (leaf := self.leaves.pop_least()) is not None:
-            gone = self._evict_leaf(leaf)
-            freed += gone
-            if not gone:
-                kept.append(leaf)
-        for leaf in kept:
-            self.leaves.put_back(leaf)
+            freed += self._evict_leaf(leaf)
         return freed
 
     def nodes(self) -> Iterator[Node]:
@@ -112,7 +106,7 @@ class RadixTree(PrefixTree):
         return LeafQueue(POLICIES[self.eviction], touch_lowers=self.eviction in TOUCH_LOWERS)
 
     def _evict_leaf(self, leaf: Node) -> int:
-        """Take one leaf off the device; the tokens given back, none where it has to stay."""
+        """Take one leaf off the device; the tokens given back."""
         self._leave(leaf)
         self._remove(leaf)
         return leaf.tokens
