@@ -48,6 +48,9 @@ def slru(leaf: Node) -> Worth:
     return (int(leaf.hits >= _OFTEN), leaf.stamp)
 
 
+TOUCH_LOWERS = frozenset({"mru"})
+"""Policies under which a leaf that is touched is worth less; under all others it is worth more, or as much."""
+
 POLICIES: dict[str, Callable[[Node], Worth]] = {
     "lru": lru,
     "mru": mru,

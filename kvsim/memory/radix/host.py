@@ -27,7 +27,7 @@ class TieredRadixTree(RadixTree):
         self.load_back_tokens = load_back_tokens
         """Fewer tokens than this are computed again rather than loaded."""
         self.written_tokens = self.loaded_tokens = 0
-        self.host_leaves: set[Node] = set()
+        self.host_leaves = self._queue()
         """Nodes that may leave the host: there alone, not locked, nothing below them."""
         self._twins: dict[Node, None] = {}
         """With `write_back`: nodes seen both on the device and in host memory, in the order in which they became so.
@@ -74,12 +74,10 @@ class TieredRadixTree(RadixTree):
         return leaf.tokens
 
     def _lose(self, leaf: Node) -> int:
-        """Host memory has no room: drop a leaf and what hangs below it there, unless somebody holds part of that."""
+        """Host memory has no room: drop a leaf and all below it there; nobody holds that without it."""
         below = [leaf]
         for node in below:
             below += node.children.values()
-        if any(node.locks for node in below):
-            return 0
         for node in reversed(below[1:]):
             self._drop_from_host(node)
             self._remove(node)
@@ -98,9 +96,7 @@ class TieredRadixTree(RadixTree):
     def _make_host_room(self, tokens: int) -> int:
         """Give back host slots: with `write_back` copies of what is on the device first, then leaves."""
         freed = self._drop_twins(tokens)
-        for leaf in self._least_worth(self.host_leaves):
-            if freed >= tokens:
-                break
+        while freed < tokens and (leaf := self.host_leaves.pop_least()) is not None:
             self._drop_from_host(leaf)
             self._remove(leaf)
             freed += leaf.tokens
@@ -129,6 +125,10 @@ class TieredRadixTree(RadixTree):
         node.on_host = False
         self.host.give(node.tokens)
         self._refresh(node)
+
+    def _touch(self, node: Node) -> None:
+        super()._touch(node)
+        self.host_leaves.touched(node)
 
     def _arrive(self, node: Node) -> None:
         super()._arrive(node)

@@ -4,13 +4,13 @@ Time is a counter that ticks with every touch, so that the order of eviction is 
 """
 
 from collections.abc import Iterator
-from heapq import heapify, heappop, heappush
 from itertools import count
 
 from kvsim.content import Content, common_tokens
 from kvsim.errors import CheckError
-from kvsim.memory.radix.eviction import POLICIES
+from kvsim.memory.radix.eviction import POLICIES, TOUCH_LOWERS
 from kvsim.memory.radix.interface import Insertion, Match, PrefixTree
+from kvsim.memory.radix.leaves import LeafQueue
 from kvsim.memory.radix.node import Node, Page
 from kvsim.memory.radix.pool import SlotPool
 
@@ -24,11 +24,11 @@ class RadixTree(PrefixTree):
         if eviction not in POLICIES:
             raise ValueError(f"no eviction policy {eviction!r}; there are {', '.join(POLICIES)}")
         self.pool = pool
-        self._worth = POLICIES[eviction]
+        self.eviction = eviction
         self._clock = count(1)
         self.root = Node(Content(), priority=0, now=0)
         self.evictable_tokens = self.protected_tokens = 0
-        self.leaves: set[Node] = set()
+        self.leaves = self._queue()
         """Nodes that may be evicted now: on the device, not locked, nothing below them on the device."""
 
     def match(self, key: Content, limit: int | None = None) -> Match:
@@ -43,7 +43,7 @@ class RadixTree(PrefixTree):
             if node.on_device:
                 device, device_tokens = node, at
         for touched in path:
-            touched.stamp = next(self._clock)
+            self._touch(touched)
         return Match(device_tokens, device, at - device_tokens, node)
 
     def insert(
@@ -52,7 +52,7 @@ class RadixTree(PrefixTree):
         end = self.pool.floor(key.tokens if limit is None else min(key.tokens, limit))
         node, at = self.root, 0
         while at < end and (child := node.children.get(self._page(key, at))) is not None:
-            child.stamp = next(self._clock)
+            self._touch(child)
             shared = self._shared(child, key, at, end)
             node = self._split(child, shared) if shared < child.tokens else child
             node.priority = max(node.priority, priority)
@@ -90,9 +90,7 @@ class RadixTree(PrefixTree):
 
     def evict(self, tokens: int) -> int:
         freed = 0
-        for leaf in self._least_worth(self.leaves):
-            if freed >= tokens:
-                break
+        while freed < tokens and (leaf := self.leaves.pop_least()) is not None:
             freed += self._evict_leaf(leaf)
         return freed
 
@@ -104,23 +102,18 @@ class RadixTree(PrefixTree):
             yield node
             waiting += node.children.values()
 
-    def _least_worth(self, leaves: set[Node]) -> Iterator[Node]:
-        """Members of `leaves` from the least worth on; a parent that becomes one by what the caller does joins in."""
-        heap = [(self._worth(leaf), leaf) for leaf in leaves]
-        heapify(heap)
-        while heap:
-            _, leaf = heappop(heap)
-            if leaf not in leaves:
-                continue
-            yield leaf
-            if leaf.parent in leaves:
-                heappush(heap, (self._worth(leaf.parent), leaf.parent))
+    def _queue(self) -> LeafQueue:
+        return LeafQueue(POLICIES[self.eviction], touch_lowers=self.eviction in TOUCH_LOWERS)
 
     def _evict_leaf(self, leaf: Node) -> int:
-        """Take one leaf off the device; tokens given back."""
+        """Take one leaf off the device; the tokens given back."""
         self._leave(leaf)
         self._remove(leaf)
         return leaf.tokens
+
+    def _touch(self, node: Node) -> None:
+        node.stamp = next(self._clock)
+        self.leaves.touched(node)
 
     def _page(self, key: Content, at: int) -> Page:
         return key.part(at, at + self.pool.page_size)
@@ -138,8 +131,8 @@ class RadixTree(PrefixTree):
         upper.parent.children[self._page(upper.content, 0)] = upper
         child.content = Content(child.content.part(tokens, child.tokens))
         child.parent = upper
-        child.stamp = next(self._clock)
         upper.children[self._page(child.content, 0)] = child
+        self._touch(child)
         return upper
 
     def _add_leaf(self, parent: Node, key: Content, start: int, end: int, priority: int) -> Node:

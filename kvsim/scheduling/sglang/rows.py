@@ -3,6 +3,7 @@
 A request has one row of slots. From its start they are the tree's (`protected`), the rest is its own.
 """
 
+from kvsim.errors import RunError
 from kvsim.memory.radix.interface import PrefixTree
 from kvsim.scheduling.sglang.request import Request
 
@@ -35,7 +36,7 @@ class Rows:
         spare = self.pool.page_size if self.pool.page_size > 1 else 0
         self.make_room(sum(request.end - request.prefix + spare for request in requests))
         for request in requests:
-            self.pool.take(self.pool.ceil(request.end) - self.pool.ceil(request.prefix))
+            self._take(self.pool.ceil(request.end) - self.pool.ceil(request.prefix))
             request.committed = request.end
             if not request.holds:
                 request.holds, request.retracted = True, False
@@ -44,7 +45,7 @@ class Rows:
     def decode(self, requests: list[Request]) -> None:
         """A slot more for each. With pages, one is asked for each request, whoever needs it."""
         self.make_room(len(requests) * self.pool.page_size)
-        self.pool.take(self._decode_slots(requests))
+        self._take(self._decode_slots(requests))
         for request in requests:
             request.committed += 1
 
@@ -102,6 +103,15 @@ class Rows:
         self.release(request, keep=False)
         request.prefix = request.end = request.committed = request.protected = request.inserted = 0
         request.found, request.middle_chunks, request.retracted = None, 0, True
+
+    def _take(self, slots: int) -> None:
+        """SGLang admits on an estimate, so a batch may turn out not to fit; the real one ends there too."""
+        if slots > self.pool.free:
+            raise RunError(
+                f"out of memory: a batch needs {slots:,} slots more and {self.pool.free:,} are free with nothing left "
+                "to evict; SGLang itself stops here. A larger pool or smaller chunks would do"
+            )
+        self.pool.take(slots)
 
     def _unlock(self, request: Request) -> None:
         if request.locked is not None:

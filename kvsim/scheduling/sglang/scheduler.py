@@ -75,11 +75,11 @@ class SglangScheduler:
         return made
 
     def settle(self) -> list[Request]:
-        """Deal with the result that is due; who finished by it, in order. Mutates."""
+        """Deal with the result that is due; who got a token by it, in order, some of them their last. Mutates."""
         last = self._last
         started = None if last is None else _Flight(list(last.requests), last.prefills, last.decoding)
         due, self._flight = (self._flight, started) if self.settings.overlap else (started, None)
-        finished: list[Request] = []
+        served: list[Request] = []
         for request in due.requests if due else ():
             assert due is not None
             if request.retracted or (request.finished and request.middle_chunks <= 0):
@@ -88,12 +88,12 @@ class SglangScheduler:
                 request.middle_chunks -= 1
                 continue
             request.emit()
+            served.append(request)
             if request.finished:
                 self.rows.release(request, keep=True)
-                finished.append(request)
             elif due.prefills and request not in due.decoding:
                 self.rows.stash(request)
-        return finished
+        return served
 
     def _join(self) -> None:
         """Those whose prompt was completed in the last pass decode from now on; those who finished leave."""

@@ -14,7 +14,7 @@ def audit(tree):
     assert all(node.tokens and node.tokens % size == 0 and (node.on_device or node.on_host) for node in nodes)
     assert tree.evictable_tokens == sum(node.tokens for node in nodes if node.on_device and not node.locks)
     assert tree.protected_tokens == sum(node.tokens for node in nodes if node.on_device and node.locks)
-    assert tree.leaves == {node for node in nodes if node.on_device and not node.locks and not node.resident}
+    assert tree.leaves.members == {node for node in nodes if node.on_device and not node.locks and not node.resident}
     assert len({node.stamp for node in nodes}) == len(nodes)
 
 
@@ -22,4 +22,4 @@ def audit_host(tree):
     nodes = list(tree.nodes())
     assert tree.host.slots - tree.host.free == sum(node.tokens for node in nodes if node.on_host)
     alone = {node for node in nodes if node.on_host and not node.on_device}
-    assert tree.host_leaves == {node for node in alone if not node.locks and not node.children}
+    assert tree.host_leaves.members == {node for node in alone if not node.locks and not node.children}

@@ -94,6 +94,15 @@ def test_under_fcfs_a_prompt_that_waits_is_touched_now_and_then_and_so_outlives_
     assert left_of_the_first([request(3, (1, 0, 30), (4, 0, 1), max_new=1)]) == 30
 
 
+def test_of_those_that_wait_the_first_is_touched_last():
+    engine = one_at_a_time("fcfs", slots=100)
+    drain(engine, [request(0, (1, 0, 30), max_new=1), request(1, (2, 0, 30), max_new=1)])
+    engine._order._passes = 0  # the next pass touches
+    waiting = [request(n + 2, (n, 0, 30), (10 + n, 0, 1), max_new=1) for n in (1, 2)]
+    passes = drain(engine, [request(2, (3, 0, 50), max_new=1), *waiting])
+    assert [hit for made in passes for _, hit in made.admitted] == [0, 30, 0]  # 30 tokens had to go
+
+
 segments = st.lists(st.tuples(st.integers(1, 3), st.just(0), st.sampled_from([1, 3, 40])), max_size=4)
 
 

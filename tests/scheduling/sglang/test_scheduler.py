@@ -81,6 +81,20 @@ def test_admission_stops_at_the_first_that_does_not_fit_until_somebody_leaves():
     assert sched(passes[4]) == [("r1", 120), ("r2", 5)]
 
 
+@pytest.mark.parametrize(("slots", "admitted"), [(15, False), (16, True)])
+def test_what_is_admitted_must_leave_a_slot_beside_prompt_output_and_page(slots, admitted):
+    engine = scheduler(slots)
+    engine.submit(request(0, (1, 0, 10), max_new=4))
+    assert bool(engine.plan().admitted) == admitted
+
+
+def test_a_finished_prompt_is_a_node_of_its_own_and_worth_more_than_its_answer():
+    engine = scheduler()
+    drain(engine, [request(0, (1, 0, 10), max_new=4, priority=2)])
+    nodes = sorted(engine.rows.tree.nodes(), key=lambda node: node.created)
+    assert [(node.tokens, node.priority, node.hits) for node in nodes] == [(10, 3, 1), (3, 2, 1)]
+
+
 def test_the_one_with_the_least_output_is_retracted_waits_last_and_keeps_its_output():
     engine = scheduler(106, schedule_conservativeness=0.01)
     early, late = request(0, (1, 0, 40), max_new=50), request(1, (2, 0, 30), max_new=30)
@@ -89,7 +103,7 @@ def test_the_one_with_the_least_output_is_retracted_waits_last_and_keeps_its_out
         engine.plan(), engine.settle()
     seen = {}
 
-    def after(made, finished):
+    def after(made, served):
         if made.retracted and not seen:
             assert made.retracted == engine.waiting == [late]
             assert sched(made) == [("r0", 1)]
@@ -120,10 +134,10 @@ def test_with_overlap_a_result_reaches_the_tree_one_pass_later_and_the_last_toke
     assert engine.settle() == []
     assert engine.rows.tree.tokens == 0
     assert sched(engine.plan()) == [("r0", 1)]
-    assert engine.settle() == []
+    assert [one.finished for one in engine.settle()] == [False]
     assert engine.rows.tree.tokens == 10
     assert engine.plan().mode == "idle"
-    assert [one.name for one in engine.settle()] == ["r0"]
+    assert [one.finished for one in engine.settle()] == [True]
 
 
 def test_without_a_tree_requests_of_fixed_length_are_admitted_by_how_the_pool_drains():
@@ -179,7 +193,7 @@ def test_every_request_finishes_and_no_slot_is_lost(flags, arrivals, page_size, 
     ]
     everybody = [one for _, one in coming]
 
-    def check(made, finished):
+    def check(made, served):
         own = sum(pool.ceil(one.committed) - one.protected for one in everybody if one.holds)
         assert pool.free + tree.tokens + own == pool.slots
         assert sum(one.holds for one in everybody) == engine.rows.held <= flags["max_running_requests"]

@@ -29,7 +29,7 @@ def scheduler(slots=1000, *, page_size=1, radix=True, **settings):
     return SglangScheduler(RadixTree(pool) if radix else NoTree(pool), Settings(**settings))
 
 
-def drain(engine, requests, *, also=(), after=lambda made, finished: None, most_passes=5000):
+def drain(engine, requests, *, also=(), after=lambda made, served: None, most_passes=5000):
     """Submit `requests` and go on until they, and those in `also`, have finished; the passes made."""
     for one in requests:
         engine.submit(one)

@@ -91,8 +91,9 @@ class Stream:
             "used_after_schedule": used,
             "after_schedule": state,
         }
-        finished = made.aborted + scheduler.settle()
-        self._tell(made, finished, step)
+        served = scheduler.settle()
+        finished = made.aborted + [request for request in served if request.finished]
+        self._tell(made, served, finished, step)
         totals["prefill_tokens"] += made.prefill_tokens
         totals["decode_tokens"] += sum(tokens for _, tokens in made.scheduled) - made.prefill_tokens
         totals["evicted"] += record["evicted"]
@@ -101,7 +102,7 @@ class Stream:
         totals["peak_used"] = max(totals["peak_used"], used)
         return record | {"finished": [request.name for request in finished], "after_step": pool_state(self.tree)}
 
-    def _tell(self, made: Pass, finished: list[Request], step: int) -> None:
+    def _tell(self, made: Pass, served: list[Request], finished: list[Request], step: int) -> None:
         """Note for the summary what happened to each request in this step."""
         for request, tokens in made.scheduled:
             telling = self.tellings[request.name]
@@ -111,11 +112,11 @@ class Stream:
             self.tellings[request.name].hits.append(tokens)
         for request in made.retracted:
             self.tellings[request.name].retracted += 1
+        for request in served:
+            telling = self.tellings[request.name]
+            telling.first_tok = step if telling.first_tok is None else telling.first_tok
         for request in finished:
             self.tellings[request.name].done = step
-        for telling in self.tellings.values():
-            if telling.first_tok is None and telling.request.outputs:
-                telling.first_tok = step
 
 
 class Telling:
