@@ -12,7 +12,7 @@ from kvsim.request import PS_PER_S
 from kvsim.workload.arguments import check_positive, check_whole
 from kvsim.workload.arrivals import as_written
 from kvsim.workload.readers import READERS, detect
-from kvsim.workload.readers.interface import Intake, OnBadRow, Reader, Report, Row
+from kvsim.workload.readers.interface import Identity, Intake, OnBadRow, Reader, Report, Row
 from kvsim.workload.readers.text import text_lines
 from kvsim.workload.streams import Streams
 
@@ -91,6 +91,11 @@ class TraceTraffic:
         self._rate = rate
         self._time_scale = time_scale
         self._report: Report | None = None
+
+    @property
+    def prefix_identity(self) -> Identity:
+        """Whether the trace tells which prompts begin alike. Reads its first line."""
+        return opened(self._path, self._reader, Intake(self.trace))[0].prefix_identity
 
     def survey(self) -> Report:
         """Read the trace once, up to the last row that will be a request, and say what is in it.

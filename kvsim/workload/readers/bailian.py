@@ -1,7 +1,7 @@
 """Qwen-Bailian traces: Mooncake's form in seconds and blocks of 16 tokens, with the chat that a call goes on with.
 
-Published at github.com/alibaba-edu/qwen-bailian-usagetraces-anon. Every call has its whole prompt. Where a turn's answer
-replaced the padding of the last block, or thinking was cut out, the next turn's ids go other ways from there on.
+Published at github.com/alibaba-edu/qwen-bailian-usagetraces-anon. Every call has its whole prompt. Where a turn's
+answer replaced the padding of the last block, or thinking was cut out, the next turn's ids go other ways from there on.
 """
 
 from typing import ClassVar
