@@ -27,8 +27,9 @@ COLOURS: Mapping[str, str] = {
     "optimal": INK,
 }
 """The house's palette, one colour a policy."""
-MARKERS = "osv^Dx."
+MARKERS = " sv^Dx."
 """One a policy, in the order of `COLOURS`: told apart without colours too."""
+LRU_ON_TOP = 3
 
 
 def write_hit_curve(curve: HitCurve, record: dict[str, Any], folder: str | Path) -> list[Path]:
@@ -45,16 +46,15 @@ def draw_hit_curve(curve: HitCurve) -> "Figure":
 
     prefixes = curve.prefixes
     with house_style():
-        figure = new_figure(3.2)
-        axes = figure.add_axes((0.115, 0.255, 0.86, 0.635))
+        figure = new_figure(3.4)
+        axes = figure.add_axes((0.115, 0.245, 0.86, 0.565))
         least, most = min(curve.sizes_blocks), max(prefixes.distinct_blocks, *curve.sizes_blocks)
         for (policy, colour), marker in zip(COLOURS.items(), MARKERS, strict=True):
             shown = [100 * rate.blocks for rate in curve.rates.get(policy, ())]
             if policy == "lru":
                 line = np.unique(np.geomspace(least, most, POINTS).astype(int))
-                axes.plot(line, [100 * curve.lru.rate(int(size)).blocks for size in line], color=colour, label=policy)
-                if shown:
-                    axes.plot(curve.sizes_blocks, shown, color=colour, linestyle="", marker=marker, markersize=3)
+                every = [100 * curve.lru.rate(int(size)).blocks for size in line]
+                axes.plot(line, every, color=colour, label=policy, zorder=LRU_ON_TOP)
             elif shown:
                 axes.plot(
                     curve.sizes_blocks, shown, color=colour, marker=marker, markersize=3, linewidth=0.8, label=policy
@@ -65,18 +65,20 @@ def draw_hit_curve(curve: HitCurve) -> "Figure":
         knee = curve.lru.smallest(KNEE)
         if knee is not None:
             axes.axvline(knee, color=PALE_INK, linestyle=":", linewidth=0.8)
-            axes.text(knee, 0, f" {knee:,} blocks: LRU finds\n {KNEE:.0%} of the ideal", fontsize=7, color=PALE_INK,
-                      va="bottom")  # fmt: skip
+            # Beside the line, where there is room.
+            right = knee**2 > least * most
+            said = f" {knee:,} blocks: LRU finds \n {100 * KNEE:.0f} % of the ideal "
+            axes.text(knee, 0, said, fontsize=7, color=PALE_INK, va="bottom", ha="right" if right else "left")
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.set_ylim(0, max(1.0, 1.12 * ideal))
         axes.set_xlabel(f"blocks of {prefixes.block_tokens:,} tokens in the cache")
         axes.set_ylabel(f"% of {'full' if curve.full_blocks else 'all'} blocks found")
-        axes.set_title(f"{Path(prefixes.trace).name}: hit rate over size of the cache")
-        axes.legend(loc="center left", fontsize=7)
+        axes.set_title("Hit rate over the size of a prefix cache", pad=26)
+        axes.legend(loc="lower left", bbox_to_anchor=(-0.1, 0.98), ncols=4, fontsize=7)
         text = (
-            f"kvsim {__version__} · {len(prefixes.tokens):,} prompts of {prefixes.trace}, in file order, one at a "
-            f"time · prefix identity from the trace, in blocks of {prefixes.block_tokens:,} tokens"
+            f"kvsim {__version__} · {len(prefixes.tokens):,} prompts of {Path(prefixes.trace).name}, in file order, "
+            f"one at a time · prefix identity from the trace, in blocks of {prefixes.block_tokens:,} tokens"
         )
         lines = textwrap.fill(text, FOOTER_LETTERS)
         figure.text(0.012, 0.01, lines, fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25)

@@ -133,7 +133,7 @@ def _finding(found: Mapping[str, Any]) -> str:
     if not found["ideal"]["hit_rate_blocks"]:
         return f"{asked} share nothing: no cache is worth it."
     needs = found["lru_needs"]
-    sizes = "; ".join(f"{float(share):.0%} at {_size(needs[share])}" for share in needs)
+    sizes = "; ".join(f"{100 * float(share):.0f} % at {_size(needs[share])}" for share in needs)
     return f"{asked}: of the ideal, LRU reaches {sizes}."
 
 
