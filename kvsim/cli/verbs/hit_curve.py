@@ -85,7 +85,9 @@ def execute(args: argparse.Namespace) -> int:
         )
     except ValueError as error:
         raise InputError(f"--{error}") from error
-    sizes = args.sizes and [blocks_of(size, prefixes.block_tokens, bytes_per_token) for size in args.sizes.split(",")]
+    sizes = None
+    if args.sizes is not None:
+        sizes = [blocks_of(size, prefixes.block_tokens, bytes_per_token) for size in args.sizes.split(",")]
     with progress_bar(args) as progress:
         curve = hit_curve(
             prefixes, policies=policies, sizes_blocks=sizes, full_blocks=args.full_blocks, progress=progress
