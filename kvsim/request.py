@@ -6,6 +6,8 @@ schedulers are only ever handed a `Sequence`.
 
 from dataclasses import dataclass
 
+from kvsim.content import Content
+
 PS_PER_S = 10**12
 """The clock counts integer picoseconds, so that a leap over many steps adds up to the same bits as the steps."""
 
@@ -60,6 +62,8 @@ class Sequence:
     """The request that it is one of several samples of; None where it is the only one."""
     samples: tuple["Sequence", ...] = ()
     """Further samples of its prompt, that fork off once the prompt is computed (where the allocator can share)."""
+    content: Content | None = None
+    """What its tokens are, prompt and all that may follow; None where nobody has told."""
     gone: bool = False
     """Left while it waited (cancelled); the queue drops it when it comes to it."""
 

@@ -88,6 +88,7 @@ class Deployment:
             if value < 1:
                 raise InputError(f"{name} is {value}; it must be at least 1")
         self._check_ranks()
+        self._check_context_ranks()
         if self.pipeline_parallel > self.model.layers:
             raise InputError(
                 f"pipeline_parallel is {self.pipeline_parallel}; {self.model.name} has {self.model.layers} layers, and "
@@ -115,6 +116,16 @@ class Deployment:
                     f"tensor_parallel: {ranks} neither divides nor is a multiple of the {kv_heads} KV heads of "
                     f"{model.name}"
                 )
+
+    def _check_context_ranks(self) -> None:
+        """vLLM's conditions: context-parallel ranks are tensor-parallel ones that would hold the same KV heads."""
+        ranks, kv_heads = self.decode_context_parallel, self.model.full_kv_heads
+        same = self.tensor_parallel if self.model.is_mla or not kv_heads else self.tensor_parallel // kv_heads
+        if ranks > 1 and (self.tensor_parallel % ranks or ranks > same):
+            raise InputError(
+                f"decode_context_parallel: {ranks} must divide tensor_parallel {self.tensor_parallel}, and be at most "
+                f"the {same} ranks that hold the same KV heads of {self.model.name}"
+            )
 
     @property
     def share(self) -> float:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from kvsim.capacity.deployment import Deployment
+from kvsim.capacity.engines import policy
 from kvsim.capacity.engines.interface import Printed
 from kvsim.capacity.layout.groups import Layout
 from kvsim.capacity.span import Span
@@ -56,7 +57,6 @@ class Plan:
     blocks: Span
     tokens: Span
     concurrency: Span
-    lines: tuple[str, ...]
     verdict: Verdict
     provenance: dict[str, str] = field(default_factory=dict)
     not_modelled: tuple[str, ...] = ()
@@ -78,6 +78,11 @@ class Plan:
             self.layout,
             self.stage.kv.best,
         )
+
+    @property
+    def lines(self) -> list[str]:
+        """What the engine would print."""
+        return policy(self.deployment.engine).lines(self.printed)
 
     @property
     def kv_bytes_per_token(self) -> int | None:

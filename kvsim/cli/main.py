@@ -38,8 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("kvsim: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader has seen enough. The interpreter flushes once more when it ends, and must not fail then.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _stop_writing()
         return 0
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
@@ -54,8 +53,16 @@ def _execute(argv: Sequence[str] | None) -> int:
     except SystemExit:
         sys.stdout.flush()  # of --help, whose reader may have seen enough
         raise
-    sys.stdout.flush()
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _stop_writing()
     return code
+
+
+def _stop_writing() -> None:
+    """The reader has seen enough. The interpreter flushes once more when it ends, and must not fail then."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _prepare_output() -> None:

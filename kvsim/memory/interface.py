@@ -88,6 +88,14 @@ class Allocator(ABC):
         """The largest `capacity` that the empty pool grants; whoever needs more can never be served. Pure."""
         return self.pool_slots
 
+    def lookup(self, sequence: Sequence) -> int:
+        """Tokens at the start of a waiting sequence that need not be computed, if it is admitted now. Pure.
+
+        The acquire that admits it asks for slots behind them, and sets `written` to them. 0 where nothing is kept
+        beyond a sequence's life.
+        """
+        return 0
+
     @abstractmethod
     def acquire(self, asks: Seq[Ask], *, decodes: bool = False) -> Grant | Short:
         """Get slots for all `asks`, in admission order, and with `decodes` one more for every decoding sequence.

@@ -47,15 +47,18 @@ class BatchScheduler(Growing, ABC):
 
     # Letting in.
 
-    def _let_in(self, plan: StepPlan, head: Sequence, chunk: int, gate: int) -> bool:
-        """Admit the head of the queue with the first `chunk` tokens of its prompt; False if there is no memory."""
+    def _let_in(self, plan: StepPlan, head: Sequence, chunk: int, gate: int, hit: int = 0) -> bool:
+        """Admit the head of the queue with the next `chunk` tokens of its prompt after `hit` that it finds cached.
+
+        False if there is no memory.
+        """
         allocator = self.allocator
         got: Grant | Short
         uncommitted = allocator.pool_slots - self._committed
         if self.preemption == "never" and self._commitment(head) > uncommitted:
             got = Short("capacity", self._commitment(head), uncommitted, uncommitted)
         else:
-            got = allocator.acquire((Ask(head, chunk, True, gate, not self.running),))
+            got = allocator.acquire((Ask(head, hit + chunk, True, gate, not self.running),))
         if isinstance(got, Short):
             plan.blocked.append(Blocked(head, got, "wait"))
             self._blocked = True
@@ -65,7 +68,7 @@ class BatchScheduler(Growing, ABC):
         self._enter(head)
         self.prefilling[head.id] = head
         plan.admitted.append(head)
-        plan.chunks.append(Chunk(head, chunk, 0))
+        plan.chunks.append(Chunk(head, chunk, hit))
         return True
 
     def _swap_in(self, plan: StepPlan, budget: int) -> int | None:

@@ -1,9 +1,10 @@
-"""Continuous batching with chunked prefill: the step rules of vLLM's synchronous scheduler, caching off.
+"""Continuous batching with chunked prefill: the step rules of vLLM's synchronous scheduler.
 
 Running requests come first, in admission order: one token each, or the next chunk of a prompt. Then waiting ones are
 admitted while token budget, `max_num_seqs` and memory allow; the first that fails stops admission (no overtaking).
 When a running request cannot be extended the last admitted one is preempted: it loses its KV, goes to the front of the
-queue and computes everything again; no request is admitted in that step. Rules 10-18 of vLLM 0.33.
+queue and computes everything again; no request is admitted in that step. Where the allocator keeps prefixes, what is
+found cached at admission is not computed. Rules 10-18 of vLLM 0.33.
 """
 
 from typing import Any
@@ -72,7 +73,8 @@ class ContinuousScheduler(BatchScheduler):
             if need > self.allocator.most_slots:
                 self._abort(plan, head, "outgrown", need)
                 continue
-            chunk, lacking = self._cap(head.tokens), list[Blocked]()
+            hit = self.allocator.lookup(head)
+            chunk, lacking = self._cap(head.tokens - hit), list[Blocked]()
             if chunk > self.budget and not self.chunked_prefill:
                 # What it has generated since has made it too long for one step.
                 self._abort(plan, head, "activation", chunk)
@@ -87,7 +89,7 @@ class ContinuousScheduler(BatchScheduler):
                     self._blocked = not self.prefilling
                     return
                 chunk = budget
-            if not self._let_in(plan, head, chunk, head.tokens if self.reserve_full_isl else 0):
+            if not self._let_in(plan, head, chunk, head.tokens if self.reserve_full_isl else 0, hit):
                 return
             plan.blocked += lacking
             budget -= chunk

@@ -1,6 +1,8 @@
 """`kvsim capacity` as a user meets it: tables, JSON, exit codes, and one message for what is wrong."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -188,6 +190,14 @@ def test_figures_and_reports_are_written(tmp_path, capsys):
         (["--pp", "99"], "pipeline_parallel is 99; llama-3.1-8b has 32 layers"),
         (["--block-size", "0"], "block_size is 0; it must be at least 1"),
         (["--gpu", "24XB"], "--gpu: '24XB' has an unknown unit"),
+        (["--gpu", "24"], "--gpu: 24 has no unit"),
+        (["--gpu", "0GiB"], "--gpu is 0GiB; a card has some memory"),
+        (["--gpu-total-gib", "0"], "--gpu-total-gib is 0; a card has some memory"),
+        (["--used-gib", "100"], "--used-gib is 100; the card has 79.19 GiB"),
+        (["--dtype", "int4"], "--dtype is 'int4'; engines compute in one of bf16, fp16, fp32"),
+        (["-dcp", "2"], "decode_context_parallel: 2 must divide tensor_parallel 1"),
+        (["--shared-prefix-tokens", "500", "--request-tokens", "400"], "more than the 400 tokens of the mean request"),
+        (["--settled", "new.json"], "--settled needs --from-log"),
     ],
 )
 def test_what_is_wrong_is_one_message_and_exit_code_2(words, message, capsys, monkeypatch):
@@ -225,3 +235,62 @@ def test_a_configs_quantisation_is_read(tmp_path, capsys):
     found = answer(capsys, "capacity", "--model", str(config), "--gpu", "L4")
     assert found["settings"]["quantization"] == "awq"
     assert found["breakdown_gib"]["weights"] < 6
+
+
+def test_a_request_has_tokens(capsys):
+    with pytest.raises(SystemExit) as end:
+        main([*LLAMA, "--request-tokens", "0"])
+    assert end.value.code == 2
+    assert "holds a request of no tokens" in capsys.readouterr().err
+
+
+def test_a_length_that_the_engine_would_choose_is_said_to_be_planned_as_the_models(capsys):
+    found = answer(capsys, *LLAMA, "--engine-args", "vllm serve x --max-model-len auto")
+    assert {flag["name"]: flag["status"] for flag in found["flags"]}["--max-model-len"] == "not modelled"
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-1", "1e3", "1_0", "."])
+def test_sizes_are_plain_numbers_of_gib(value, capsys):
+    with pytest.raises(SystemExit) as end:
+        main([*LLAMA, f"--weights-gib={value}"])
+    assert end.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 2  # one line of usage
+
+
+@pytest.mark.parametrize(
+    "content", ['{"weights_gib": NaN}', '{"weights_gib": -5}', '{"weights_gib": [1]}', "[" * 10**5]
+)
+def test_overheads_that_are_none_are_refused(content, tmp_path, capsys):
+    file = tmp_path / "own.json"
+    file.write_text(content)
+    assert main([*LLAMA, "--overheads", str(file)]) == 2
+    assert capsys.readouterr().err.startswith(f"kvsim: {file}: ")
+
+
+def test_a_log_of_a_larger_share_settles_no_negative_peak(tmp_path, capsys):
+    log = tmp_path / "start.log"
+    log.write_text(LOG.replace("5.05 GiB", "9.99 GiB"))
+    found = answer(capsys, "capacity", "--from-log", str(log), "--gpu", "RTX 4090", "--gpu-memory-utilization", "0.9")
+    assert "activation_gib" not in found["settled"]
+    assert "a larger share than planned" in found["settled"]["source"]
+
+
+def test_a_config_that_nests_too_deep_is_no_json(tmp_path, capsys):
+    file = tmp_path / "config.json"
+    file.write_text("[" * 10**5)
+    assert main(["capacity", "--model", str(file), "--gpu", "H100"]) == 2
+    assert "is not JSON" in capsys.readouterr().err
+
+
+def test_the_name_of_a_gguf_file_says_its_type(capsys):
+    model = "bartowski/Meta-Llama-3.1-8B-Instruct-Q4_K_M-GGUF"
+    found = answer(capsys, "capacity", "--model", model, "--gpu", "12GiB", "--engine", "llama.cpp", "-c", "8192")
+    assert (found["model"], found["settings"]["quantization"]) == ("llama-3.1-8b", "gguf-q4_k_m")
+
+
+def test_a_reader_that_has_seen_enough_does_not_change_the_verdict():
+    command = [sys.executable, "-m", "kvsim.cli.main", "capacity", "--model", "llama-3.1-8b", "--gpu", "L4"]
+    for words in ([], ["--json"]):
+        process = subprocess.Popen([*command, *words], stdout=subprocess.PIPE, cwd=ROOT)
+        process.stdout.close()
+        assert process.wait() == 3

@@ -7,6 +7,7 @@ import pytest
 from kvsim.memory.contiguous import ContiguousAllocator
 from kvsim.memory.no_cache import NoCacheAllocator
 from kvsim.memory.paged import PagedAllocator
+from kvsim.memory.prefix import PrefixAllocator
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.step import Short
 from kvsim.testing import allocator_checks, check_allocator
@@ -20,6 +21,9 @@ ALLOCATORS = {
     "paged-16": lambda slots: PagedAllocator(slots, block_size=16),
     "paged-16-watermark": lambda slots: PagedAllocator(slots, block_size=16, watermark=0.25),
     "paged-256": lambda slots: PagedAllocator(slots, block_size=256),
+    # Its suite counts every token as computed; what hits change has tests of its own.
+    "prefix-1-uncached": lambda slots: PrefixAllocator(slots, block_size=1, caching=False),
+    "prefix-16-uncached": lambda slots: PrefixAllocator(slots, block_size=16, watermark=0.25, caching=False),
     "contiguous-1": lambda slots: ContiguousAllocator(slots, chunk=1),
     "contiguous-7": lambda slots: ContiguousAllocator(slots, chunk=7),
     "contiguous-256": lambda slots: ContiguousAllocator(slots, chunk=256),

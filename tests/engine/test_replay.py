@@ -85,6 +85,24 @@ def test_an_output_beyond_the_models_limit_is_cut():
     assert last["requests"]["a"]["output"] == 2
 
 
+def test_by_priority_ids_are_compared_as_texts_where_nothing_else_decides():
+    """As the engine does: "r10" comes before "r9"."""
+    case = case_of(("r9", 0, 4, 1), ("r10", 0, 4, 1), ("r1", 0, 4, 1), policy="priority", max_num_seqs=1)
+    case["requests"][2]["priority"] = 1
+    *steps, _ = replay(case)
+    assert [step["sched"][0][0] for step in steps] == ["r10", "r9", "r1"]
+
+
+def test_a_later_prompt_can_quote_an_earlier_output_in_segments_or_in_token_ids():
+    """Position j of stream 1000000 is token 1000000 * 2^20 + j, whoever names it."""
+    quoted = [{"s": 1_000_000, "n": 4}], [{"ids": [(1_000_000 << 20) + place for place in range(4)]}]
+    case = case_of(("a", 0, 4, 5), ("b", 6, 1, 1), ("c", 6, 1, 1), enable_prefix_caching=True, num_blocks=9)
+    for request, answer in zip(case["requests"][1:], quoted, strict=True):
+        request["prompt"] = [{"s": 1, "n": 4}, *answer, {"s": 2, "n": 1}]
+    *_, last = replay(case)
+    assert [last["requests"][name]["hits"] for name in "abc"] == [[0], [8], [8]]
+
+
 def test_segments_and_plain_ids_make_a_prompt():
     case = case_of(("a", 0, 5, 1))
     case["requests"][0]["prompt"] = [{"s": 1, "n": 3}, {"ids": [7, 8]}]
@@ -116,28 +134,41 @@ def test_a_case_of_sglang_is_refused_by_name(key):
     assert "SGLang" in refused(case_of(("a", 0, 1, 1), **{key: 1}))
 
 
-def test_prefix_caching_is_refused_and_is_the_default():
-    assert "enable_prefix_caching is true" in refused(case_of(enable_prefix_caching=True))
-    case = case_of()
+def test_prefix_caching_is_the_default():
+    case = case_of(("a", 0, 8, 1))
     del case["config"]["enable_prefix_caching"]
-    assert "enable_prefix_caching is true" in refused(case)
+    assert next(replay(case))["stored"] == 2
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
+    ("key", "value", "form"),
     [
-        ("policy", "priority"),
-        ("async_scheduling", True),
-        ("groups", [{"kind": "full"}, {"kind": "sliding", "window": 64}]),
-        ("spec", {"k": 2}),
-        ("max_num_active_seqs", 4),
-        ("long_prefill_adaptive", True),
-        ("prefill_schedule_interval", 2),
+        ("policy", "lottery", "fcfs or priority"),
+        ("async_scheduling", 1, "true or false"),
+        ("groups", [], 'a list of {"kind": "full"}'),
+        ("groups", [{"kind": "sliding"}], 'a list of {"kind": "full"}'),
+        ("groups", [{"kind": "full", "window": 4}], 'a list of {"kind": "full"}'),
+        ("spec", {"k": 0}, 'null or {"k": 3'),
+        ("spec", {"k": 2, "tree": True}, 'null or {"k": 3'),
+        ("max_num_active_seqs", 0, "or null"),
+        ("long_prefill_adaptive", None, "true or false"),
+        ("prefill_schedule_interval", 0, "a whole number from 1"),
+        ("retention_interval", -1, "or null"),
     ],
 )
-def test_a_rule_that_is_not_modelled_is_refused_with_key_and_value(key, value):
+def test_a_rule_that_cannot_be_is_refused_with_key_value_and_what_would_be_right(key, value, form):
     message = refused(case_of(**{key: value}))
-    assert f"config.{key} is {value!r}" in message
+    assert f"config.{key} is {value!r}; it must be " in message
+    assert form in message
+
+
+def test_a_retention_that_is_no_multiple_of_the_block_is_refused():
+    message = refused(case_of(groups=[{"kind": "sliding", "window": 8}], retention_interval=6))
+    assert "retention_interval is 6; it must be a multiple of block_size (4)" in message
+
+
+def test_a_retention_without_a_window_is_refused():
+    assert "config.retention_interval is 8; without a sliding group" in refused(case_of(retention_interval=8))
 
 
 def test_unknown_settings_are_all_named():

@@ -2,6 +2,7 @@
 
 from kvsim.capacity.deployment import Deployment
 from kvsim.capacity.engines.interface import EnginePolicy
+from kvsim.capacity.overheads.estimate import nearest_starts
 from kvsim.capacity.overheads.releases import overheads
 
 
@@ -14,9 +15,11 @@ def provenance(deployment: Deployment, rules: EnginePolicy) -> dict[str, str]:
         "weights": "counted from the model's fields"
         + (f"; {scheme.name}: {scheme.source}" if scheme is not None else f" in {deployment.dtype}"),
         "activation": f"estimated: {data['samplers'][deployment.engine.rules['sampler']]['source']}",
-        "non_torch": "estimated: the median of the nearest logged starts",
+        "non_torch": f"estimated: the median of the nearest logged starts: {_starts(deployment)}",
         "cuda_graphs": f"estimated: {data['graphs']['source']}",
     }
+    if deployment.enforce_eager or deployment.engine.engine == "llama.cpp":
+        estimates["cuda_graphs"] = "none are captured"
     said = {part: "given" if getattr(given, part) is not None else text for part, text in estimates.items()}
     said["total"] = "given" if card is None else f"{card.name}: {card.source_memory}"
     said["policy"] = f"{deployment.engine.name}: {rules.rule} ({deployment.engine.rules['source']})"
@@ -27,11 +30,22 @@ def provenance(deployment: Deployment, rules: EnginePolicy) -> dict[str, str]:
     return said
 
 
+def _starts(deployment: Deployment) -> str:
+    starts = nearest_starts(deployment)
+    kinds = dict.fromkeys(f"{one['engine']}@{one['release']} on {one['gpu'] or 'other cards'}" for one in starts)
+    return f"{', '.join(kinds)} ({len(starts)})"
+
+
 def not_modelled(deployment: Deployment) -> tuple[str, ...]:
     """Sentences for every output."""
     said = ["Norms, biases and quantisation scales of whole channels: under 0.1 % of the weights."]
     if deployment.model.other_params_b:
         said.append("The cache of the multimodal encoder, and the peak of a step of the encoder itself.")
+    if deployment.model.window_layers and deployment.engine.engine != "vllm":
+        said.append(
+            f"Shorter caches of layers with a window, as late releases of {deployment.engine.engine} keep them: every "
+            "layer is charged for every token."
+        )
     if deployment.model.state_layers:
         said.append("States kept for prefix caching beyond what a running request holds.")
     if deployment.scheme is not None and deployment.scheme.quantized != ("experts",):

@@ -12,12 +12,16 @@ CLASSES = {
     "request with the model's max seq len'; older: 'max seq len is larger than the maximum number of tokens')",
     "gpu_memory_taken": "other processes use so much that the engine's share is not free ('Free memory on "
     "device is less than desired GPU memory utilization')",
+    "out_of_memory": "weights, overheads and the pool that is given are more than the card ('CUDA out of memory')",
     "context_exceeds_memory": "weights and KV of the given context exceed the card (llama.cpp: 'failed to allocate')",
     "layers_on_host": "llama.cpp keeps some layers on the host (-ngl)",
+    "weights_on_host": "weights were moved to the host (--cpu-offload-gb)",
+    "max_model_len_above_model": "more than the model was made for: refused by vLLM ('User-specified max_model_len is "
+    "greater than the derived max_model_len') and SGLang unless rope scaling extends the model",
     "oom_after_kv": "the plan holds, but CUDA graphs and warm-up outside it may run out of memory",
     "within_error": "fits by the best estimate, but not at the pessimistic end of the interval",
 }
-"""Classes of reasons: the last two are `at_risk`, `layers_on_host` is `offload`, the others are `refused`."""
+"""Classes of reasons: the last three are `at_risk`, those on the host `offload`, the others `refused`."""
 
 
 def verdict(deployment: Deployment, stage: StageMemory, blocks: Span) -> Verdict:
@@ -37,8 +41,16 @@ def verdict(deployment: Deployment, stage: StageMemory, blocks: Span) -> Verdict
         return Verdict(
             "at_risk", "within_error", f"{low:,} to {high:,} blocks are possible, and the low end is too few"
         )
+    if deployment.longest > deployment.model.max_context and deployment.engine.engine in ("vllm", "sglang"):
+        return Verdict(
+            "at_risk",
+            "max_model_len_above_model",
+            f"max_model_len is {deployment.longest:,}, {deployment.model.name} was made for "
+            f"{deployment.model.max_context:,} tokens: refused unless rope scaling (--hf-overrides) extends it",
+        )
     if deployment.offload_bytes:
-        return Verdict("offload", None, f"{format_size(deployment.offload_bytes)} of the weights are kept on the host")
+        host = format_size(deployment.offload_bytes)
+        return Verdict("offload", "weights_on_host", f"up to {host} of the weights are kept on the host")
     return Verdict("fits")
 
 
@@ -50,10 +62,19 @@ def _refusal(deployment: Deployment, stage: StageMemory, blocks: float) -> tuple
             f"{format_size(free)} of {format_size(deployment.total.best)} are free, less than the share of "
             f"{deployment.share:g} that the engine asks for"
         )
+    given = deployment.given.kv_memory is not None or deployment.given.num_gpu_blocks is not None
     if blocks < 1:
+        weights, left = format_size(stage.weights.best), format_size(stage.kv.best)
         return "no_kv_memory", (
-            f"weights {format_size(stage.weights.best)} and overheads leave {format_size(stage.kv.best)} for KV on "
-            f"{stage.name}"
+            "the pool that is given holds not one block"
+            if given
+            else f"weights {weights} and overheads leave {left} for KV on {stage.name}"
+        )
+    taken = stage.weights.low + stage.non_torch.low + blocks * stage.layout.block_bytes
+    if given and 0 < deployment.total.high < taken:
+        return "out_of_memory", (
+            f"weights, non-torch memory and the pool that is given take {format_size(taken)}, more than the card's "
+            f"{format_size(deployment.total.best)}"
         )
     ranks = deployment.decode_context_parallel
     needed = stage.layout.request_blocks(-(-longest // ranks), deployment.step_tokens)
@@ -95,16 +116,16 @@ def _graphs_risk(deployment: Deployment, stage: StageMemory) -> str | None:
 
 
 def _rest_risk(deployment: Deployment, stage: StageMemory) -> str | None:
-    """Where what a step needs lies outside the engine's share (SGLang): whether the rest of the card holds it."""
-    if deployment.engine.engine != "sglang" or not deployment.total.best:
+    """Whether the card holds a step and its CUDA graphs beside all else, whatever the engine's share counts."""
+    if not deployment.total.best:
         return None
     rest = deployment.total.best - deployment.used_bytes - stage.weights.best - stage.kv.best - stage.non_torch.best
     needed = stage.activation.best + stage.cuda_graphs.best
     if needed <= rest:
         return None
     return (
-        f"the share of {deployment.share:g} for weights and KV leaves {rest / GIB:.2f} GiB of the card, and a step "
-        f"with its CUDA graphs takes {needed / GIB:.2f} GiB"
+        f"weights, non-torch memory and KV leave {rest / GIB:.2f} GiB of the card, and a step with its CUDA graphs "
+        f"takes {needed / GIB:.2f} GiB"
     )
 
 

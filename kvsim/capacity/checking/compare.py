@@ -46,6 +46,7 @@ def default_record(row: Row) -> Record:
     record = _record(row, made, "estimated" if known else "estimated; weights as logged, nobody published them")
     if not known:
         record["predicted"]["weights_gib"] = None
+        record["error"].pop("weights_gib", None)
     return record
 
 
@@ -54,6 +55,7 @@ def _from_overheads(row: Row, given: Given, made: Plan, record: Record) -> Recor
     kv = row.kv_memory
     if (
         kv is None
+        or not kv.best
         or row.number("util") is None
         or not all((given.activation, given.non_torch, made.deployment.total.best))
     ):
@@ -100,16 +102,17 @@ def _given_word(given: Given) -> str:
 def _record(row: Row, made: Plan | None, why: str) -> Record:
     logged = {name: row.number(name) for name in NUMBERS}
     kv = row.kv_memory
-    logged |= {"weights_gib": row.number("weights_gib_per_gpu"), "kv_memory_gib": None if kv is None else kv.gib}
+    logged |= {"gpu_total_gib": row.number("gpu_total_gib"), "weights_gib": row.number("weights_gib_per_gpu")}
+    logged["kv_memory_gib"] = None if kv is None else kv.gib
     logged["overhead_gib"] = _logged_overhead(row)
     record: Record = {
         "id": row.id,
         "engine": f"{row.text('engine')} {row.text('engine_version')}".strip(),
         "model": row.text("model"),
         "gpu": row.text("gpu"),
-        "tp": row.whole("tp", 1),
-        "pp": row.whole("pp", 1),
-        "consistent": row.text("consistent"),
+        "tp": int(row.number("tp") or 1),
+        "pp": int(row.number("pp") or 1),
+        "consistent": row.text("consistent") or "yes",
         "logged": logged | {"outcome": row.text("outcome"), "reason_class": row.refused},
         "predicted": None,
         "error": {},
@@ -167,7 +170,7 @@ def _logged_overhead(row: Row) -> float | None:
     """Everything but weights and KV, in GiB: what the engine's share holds beside them."""
     total, share, weights = (row.number(name) for name in ("gpu_total_gib", "util", "weights_gib_per_gpu"))
     kv = row.kv_memory
-    if total is None or share is None or weights is None or kv is None:
+    if total is None or share is None or weights is None or kv is None or not kv.best:
         return None
     return round(total * share - weights - kv.best / GIB, 3)
 

@@ -4,6 +4,7 @@ import csv
 import os
 import re
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from kvsim.capacity.deployment import Deployment, Given
@@ -38,7 +39,7 @@ class Row:
     @property
     def id(self) -> str:
         """The row's name."""
-        return self.cells.get("id", "")
+        return self.cells["id"]
 
     def text(self, column: str) -> str:
         """A cell, '' where the table has no such column."""
@@ -47,14 +48,17 @@ class Row:
     def number(self, column: str) -> float | None:
         """A cell as a number; None where it holds none."""
         try:
-            return float(self.text(column).replace(",", ""))
+            value = float(self.text(column).replace(",", ""))
         except ValueError:
             return None
+        return value if isfinite(value) else None
 
-    def whole(self, column: str, otherwise: int) -> int:
-        """A cell as a whole number."""
-        value = self.number(column)
-        return otherwise if value is None else int(value)
+    def whole(self, column: str) -> int | None:
+        """A cell as a whole number, None where it is empty. Raises InputError for anything else."""
+        text, value = self.text(column), self.number(column)
+        if value is None and text:
+            raise InputError(f"{column} is {text!r}; it must be a whole number")
+        return None if value is None else int(value)
 
     def gib(self, column: str, factor: int = 1) -> Span | None:
         """A cell of GiB as its digits mean it, in bytes; logs print two decimals, tables drop zeros at the end."""
@@ -83,14 +87,20 @@ class Row:
 def read_rows(path: str | os.PathLike[str]) -> list[Row]:
     """Every row of the table. Raises InputError for a file that cannot be read or lacks the columns."""
     try:
-        with open(path, encoding="utf-8", newline="") as file:
-            table = list(csv.DictReader(file))
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            table, columns = list(reader), reader.fieldnames or ()
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read as a table ({error}); name a CSV of logged start-ups") from None
-    missing = [column for column in NEEDED if not table or column not in table[0]]
+    missing = [column for column in NEEDED if column not in columns]
     if missing:
         raise InputError(f"{path}: has no column {missing[0]}; needed are {', '.join(NEEDED)}")
-    return [_row({str(key): value or "" for key, value in cells.items()}) for cells in table]
+    if not table:
+        raise InputError(f"{path}: has a head and no row; give one logged start-up a row")
+    return [
+        _row({"id": f"row {number}"} | {key: cells[key] or "" for key in columns})
+        for number, cells in enumerate(table, start=1)
+    ]
 
 
 def deployment(row: Row, given: Given, shape: Model) -> Deployment:
@@ -114,17 +124,21 @@ def deployment(row: Row, given: Given, shape: Model) -> Deployment:
         dtype=number_format(row.text("dtype")) or "bf16",
         scheme=_scheme(row.text("quantization"), by_name),
         kv_dtype=number_format(row.text("kv_cache_dtype")) or "auto",
-        tensor_parallel=row.whole("tp", 1),
-        pipeline_parallel=row.whole("pp", 1),
-        data_parallel=row.whole("dp", 1),
+        tensor_parallel=_or_one(row.whole("tp")),
+        pipeline_parallel=_or_one(row.whole("pp")),
+        data_parallel=_or_one(row.whole("dp")),
         utilization=row.number("util"),
-        max_model_len=None if row.number("max_model_len") is None else row.whole("max_model_len", 0),
-        block_size=None if row.number("block_size") is None else row.whole("block_size", 0),
+        max_model_len=row.whole("max_model_len"),
+        block_size=row.whole("block_size"),
         enforce_eager="enforce-eager" in notes,
         max_num_seqs=stated.get("max_num_seqs"),
         max_num_batched_tokens=stated.get("max_num_batched_tokens"),
         given=given,
     )
+
+
+def _or_one(value: int | None) -> int:
+    return 1 if value is None else value
 
 
 def _release(row: Row, settled: bool) -> Release:
@@ -162,8 +176,8 @@ def shape_of(row: Row) -> Model | None:
     """The model, else one with the layers and KV heads that the row states."""
     if row.known is not None:
         return row.known
-    layers, heads, width = (row.number(f"arch_{name}") for name in ("kv_layers", "kv_heads", "head_dim"))
-    if layers is None or heads is None or width is None:
+    layers, heads, width = (row.number(f"arch_{name}") or 0 for name in ("kv_layers", "kv_heads", "head_dim"))
+    if min(layers, heads, width) < 1:
         return None
     return plain_model(int(layers), int(heads), int(width))
 

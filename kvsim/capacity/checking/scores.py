@@ -1,12 +1,14 @@
 """The score of a checked table: errors in the median and at the 90th percentile, coverage, refusals, baseline."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from typing import Any
 
 from kvsim.capacity.checking.compare import Record, default_record, given_record
 from kvsim.capacity.checking.rows import Row
+from kvsim.capacity.overheads.releases import LARGE_CARD_BYTES
+from kvsim.capacity.span import GIB
 
 TIGHT_SHARE = 0.4
 """A card is tight where KV takes less of it than this: a small error in GiB is a large one in tokens."""
@@ -18,10 +20,9 @@ def check_table(rows: Sequence[Row]) -> dict[str, Any]:
     """`given` and `default`, each with `rows` and `summary`."""
     given = [given_record(row) for row in rows]
     default = [default_record(row) for row in rows]
-    cards = {row.id: row.number("gpu_total_gib") for row in rows}
     return {
         "given": {"rows": given, "summary": _given_summary(given)},
-        "default": {"rows": default, "summary": _default_summary(default, cards)},
+        "default": {"rows": default, "summary": _default_summary(default)},
     }
 
 
@@ -54,22 +55,28 @@ def _given_summary(records: Sequence[Record]) -> dict[str, Any]:
     }
 
 
-def _default_summary(records: Sequence[Record], cards: dict[str, float | None]) -> dict[str, Any]:
+def _default_summary(records: Sequence[Record]) -> dict[str, Any]:
     """KV tokens are scored by KV memory, which more rows log: tokens are that over exact bytes.
 
     Scored are the rows that tell the card, the share, the weights and KV; the others follow apart.
     """
     scored = [record for record in records if "overhead_gib" in record["error"]]
-    others = [record for record in records if record not in scored and "kv_tokens" in record["error"]]
+    _compare_with_constants(scored)
+    others = [record for record in records if "overhead_gib" not in record["error"]]
     inside = [record["inside"]["kv_memory"] for record in scored]
+    roomy = [record for record in scored if not _tight(record)]
     return {
-        **_spread(_votes((r for r in scored if not _tight(r, cards)), "kv_memory")),
+        **_spread(_votes(roomy, "kv_memory")),
         "overhead_gib": _spread(_votes(scored, "overhead_gib")),
-        "kv_tokens": _spread(_votes((r for r in scored if not _tight(r, cards)), "kv_memory")),
-        "kv_tokens_tight": _spread(_votes((r for r in scored if _tight(r, cards)), "kv_memory")),
+        "kv_tokens": _spread(_votes(roomy, "kv_memory")),
+        "kv_tokens_tight": _spread(_votes((r for r in scored if _tight(r)), "kv_memory")),
         "kv_tokens_rows_without_overheads": _spread(_votes(others, "kv_tokens")),
         "weights": _spread(_votes(records, "weights_gib")),
-        "baseline": _baseline(scored, cards),
+        "baseline": {
+            "overhead_gib": _spread(_votes(scored, "baseline_overhead_gib")),
+            "kv_tokens": _spread(_votes(roomy, "baseline_kv_memory")),
+        },
+        "where_the_baseline_is_weak": _weak(scored),
         "rows": len(scored),
         "interval_coverage": None if not inside else round(sum(inside) / len(inside), 3),
         "interval_median_width": quantile(map(_width, scored), 0.5),
@@ -104,9 +111,9 @@ def _key(record: Record) -> tuple[object, ...]:
     return record["engine"], record["model"], record["gpu"], record["tp"]
 
 
-def _tight(record: Record, cards: dict[str, float | None]) -> bool:
-    total, kv = cards.get(record["id"]), record["logged"]["kv_memory_gib"]
-    return total is not None and kv is not None and kv < TIGHT_SHARE * total
+def _tight(record: Record) -> bool:
+    """Of a scored row, which logs both."""
+    return bool(record["logged"]["kv_memory_gib"] < TIGHT_SHARE * record["logged"]["gpu_total_gib"])
 
 
 def _width(record: Record) -> float:
@@ -114,24 +121,36 @@ def _width(record: Record) -> float:
     return round(float(high - low) / float(record["predicted"]["kv_memory_gib"]), 4)
 
 
-def _baseline(records: Sequence[Record], cards: dict[str, float | None]) -> dict[str, Any]:
-    """One constant for each engine release: the median overhead of its other models, 3 GiB where there is none."""
-    overheads: list[Record] = [record for record in records if record["logged"]["overhead_gib"] is not None]
-    votes: dict[tuple[object, ...], list[float]] = defaultdict(list)
-    tokens: dict[tuple[object, ...], list[float]] = defaultdict(list)
-    for record in overheads:
-        others = [
-            other["logged"]["overhead_gib"]
-            for other in overheads
-            if other["engine"] == record["engine"] and other["model"] != record["model"]
-        ]
-        error = (median(others) if others else BASELINE_GIB) - record["logged"]["overhead_gib"]
-        votes[_key(record)].append(abs(error))
-        if not _tight(record, cards):
-            tokens[_key(record)].append(abs(error) / record["logged"]["kv_memory_gib"])
+def _compare_with_constants(records: Sequence[Record]) -> None:
+    """Add the baseline's errors: one constant for each engine release, the median overhead of its other models, 3 GiB
+    where there is none."""
+    kinds = {(record["engine"], record["model"]) for record in records}
+    constants = {kind: _constant(records, *kind) for kind in kinds}
+    for record in records:
+        error = constants[record["engine"], record["model"]] - record["logged"]["overhead_gib"]
+        record["error"]["baseline_overhead_gib"] = round(error, 3)
+        record["error"]["baseline_kv_memory"] = round(-error / record["logged"]["kv_memory_gib"], 5)
+
+
+def _constant(records: Sequence[Record], engine: str, model: str) -> float:
+    others = [one["logged"]["overhead_gib"] for one in records if one["engine"] == engine and one["model"] != model]
+    return median(others) if others else BASELINE_GIB
+
+
+def _weak(records: Sequence[Record]) -> dict[str, Any]:
+    """Overhead beside the baseline's, in GiB, for the kinds of starts that one constant serves badly."""
+    most_logged = Counter(record["engine"] for record in records).most_common(1)[0][0] if records else ""
+    kinds: dict[str, Callable[[Record], bool]] = {
+        "small_cards": lambda record: record["logged"]["gpu_total_gib"] * GIB < LARGE_CARD_BYTES,
+        "other_releases": lambda record: record["engine"] != most_logged,
+        "several_ranks": lambda record: record["tp"] > 1,
+    }
     return {
-        "overhead_gib": _spread([median(errors) for errors in votes.values()]),
-        "kv_tokens": _spread([median(errors) for errors in tokens.values()]),
+        name: {
+            "overhead_gib": _spread(_votes(filter(of_kind, records), "overhead_gib")),
+            "baseline": _spread(_votes(filter(of_kind, records), "baseline_overhead_gib")),
+        }
+        for name, of_kind in kinds.items()
     }
 
 

@@ -44,6 +44,10 @@ class EnginePolicy(Protocol):
         """Memory for KV on one rank; negative where the rest does not fit."""
         ...
 
+    def most_tokens(self, longest: int) -> int | None:
+        """Tokens beyond which the pool is not made whatever memory there is; None: all memory is taken."""
+        ...
+
     def blocks(self, kv_bytes: float, block_bytes: int) -> int:
         """Blocks that so much memory holds."""
         ...

@@ -6,15 +6,19 @@ from kvsim.capacity.span import Span
 
 
 class LlamaCpp(VllmFirst):
-    """Whatever the card has beside weights and compute buffers is room; the context given takes what it takes."""
+    """Whatever the card has beside weights and compute buffers is room, of which the context given takes a part."""
 
     name = "llama.cpp"
     rule = "nothing is derived: weights + compute buffers + KV of the given context must be at most the free memory"
 
     def kv_bytes(self, memory: Memory) -> Span:
-        """Room for KV, of which the context takes a part."""
+        """Room for KV."""
         free = memory.total - memory.weights - memory.activation - memory.non_torch
         return free - Span.exactly(memory.used_by_others)
+
+    def most_tokens(self, longest: int) -> int | None:
+        """The context, and no more."""
+        return longest
 
     def lines(self, printed: Printed) -> list[str]:
         """K and V as logged, for the context that was given."""

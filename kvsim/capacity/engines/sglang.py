@@ -16,6 +16,10 @@ class SGLang:
         free = memory.total - memory.non_torch - Span.exactly(memory.used_by_others)
         return free.times(memory.share) - memory.weights
 
+    def most_tokens(self, longest: int) -> int | None:
+        """All memory is taken."""
+        return None
+
     def blocks(self, kv_bytes: float, block_bytes: int) -> int:
         """Pages, rounded down; one token each unless a page size is given."""
         return max(0, int(kv_bytes // block_bytes))

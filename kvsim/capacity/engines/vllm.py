@@ -19,6 +19,10 @@ class Vllm:
         share = memory.total.times(memory.share).each(ceil)
         return share - memory.weights - memory.non_torch - memory.activation
 
+    def most_tokens(self, longest: int) -> int | None:
+        """All memory is taken."""
+        return None
+
     def blocks(self, kv_bytes: float, block_bytes: int) -> int:
         """Rounded down."""
         return max(0, int(kv_bytes // block_bytes))

@@ -5,7 +5,9 @@ sampler's copies of the logits. Non-torch memory is what start-ups logged. `with
 honest score.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from math import log2
 from statistics import median
 from typing import Any
@@ -22,35 +24,63 @@ _REFERENCE = "0.19"
 """The release with most logged starts: other engines, of which none are at hand, borrow its figures."""
 
 
-def activation(deployment: Deployment, *, sampler: bool = True) -> Span:
+@dataclass(frozen=True)
+class StepRule:
+    """The numbers of the activation peak that logged peaks can move; everything else in it is counted.
+
+    Copies of the hidden states, workspaces of the experts, GiB of the libraries, and bytes that each sampler holds for
+    every logit.
+    """
+
+    hidden_copies: float
+    expert_workspaces: float
+    library_gib: float
+    logit_bytes: Mapping[str, float]
+
+
+@cache
+def stated_rule() -> StepRule:
+    """The rule as the catalogue states it."""
+    data = overheads()
+    step, samplers = data["step"], data["samplers"]
+    copies, workspaces, library = (step[name] for name in ("hidden_copies", "expert_workspaces", "library_gib"))
+    return StepRule(copies, workspaces, library, {name: one["logit_bytes"] for name, one in samplers.items()})
+
+
+def activation(deployment: Deployment, *, sampler: bool = True, rule: StepRule | None = None) -> Span:
     """The peak of the profiled step on one rank, in bytes; `sampler`: whether the stage samples."""
-    step = overheads()["step"]
+    step, rule = overheads()["step"], rule or stated_rule()
     tokens, model, width = deployment.step_tokens, deployment.model, deployment.number_bytes
     hidden = tokens * model.hidden * width
     embedded = hidden if model.other_params_b else 0
     passed_on = 2 * hidden if deployment.pipeline_parallel > 1 else 0
-    peak = hidden + _experts(deployment, step) + embedded + passed_on + step["library_gib"] * GIB
-    forward = (step["hidden_copies"] - 1) * hidden + _mlp(deployment)
-    logits = _logits(deployment) if sampler else 0
+    peak = hidden + rule.expert_workspaces * _experts(deployment) + embedded + passed_on + rule.library_gib * GIB
+    forward = (rule.hidden_copies - 1) * hidden + _mlp(deployment)
+    logits = _logits(deployment, rule) if sampler else 0
     peak += max(forward, logits)
     return Span.within(peak, step["spread"] * peak + step["spread_gib"] * GIB)
 
 
 def non_torch(deployment: Deployment, *, without: str = "") -> Span:
     """What driver, context and communication hold on one rank: the median of the nearest logged starts."""
-    starts = [
-        start
-        for start in overheads()["observed"]
-        if start["model"] != without and (start["tp"] > 1) == (deployment.tensor_parallel > 1)
-    ]
     card = deployment.gpu.name if deployment.gpu is not None else ""
-    same = _nearest(starts, card, deployment)
+    same = nearest_starts(deployment, without=without)
     values = sorted(_at(start, deployment.tensor_parallel) for start in same)
     best = median(values)
     spread = max(0.1, 0.15 * best, values[-1] - best, best - values[0])
     if not any(start["gpu"] == card for start in same):
         spread = max(spread, 0.3)
     return Span.within(best * GIB, spread * GIB)
+
+
+def nearest_starts(deployment: Deployment, *, without: str = "") -> list[dict[str, Any]]:
+    """The logged starts whose non-torch memory stands for this one's: entries of the catalogue."""
+    starts = [
+        start
+        for start in overheads()["observed"]
+        if start["model"] != without and (start["tp"] > 1) == (deployment.tensor_parallel > 1)
+    ]
+    return _nearest(starts, deployment.gpu.name if deployment.gpu is not None else "", deployment)
 
 
 def cuda_graphs(deployment: Deployment) -> Span:
@@ -82,26 +112,26 @@ def _mlp(deployment: Deployment) -> float:
     return deployment.step_tokens * (copies * narrow * deployment.number_bytes + quantised)
 
 
-def _experts(deployment: Deployment, step: dict[str, Any]) -> float:
+def _experts(deployment: Deployment) -> float:
+    """One workspace of the experts: a row for each token and active expert."""
     model = deployment.model
     own_kernel = deployment.scheme is not None and deployment.scheme.name in overheads()["graphs"]["expert_kernel_gib"]
     if not model.moe_layers or own_kernel or deployment.engine.number < (0, 8):
         return 0
     rows = deployment.step_tokens * model.experts_active
-    return float(
-        step["expert_workspaces"] * rows * max(model.hidden, model.moe_intermediate or 0) * deployment.number_bytes
-    )
+    return float(rows * max(model.hidden, model.moe_intermediate or 0) * deployment.number_bytes)
 
 
-def _logits(deployment: Deployment) -> float:
-    sampler = overheads()["samplers"][deployment.engine.rules["sampler"]]
+def _logits(deployment: Deployment, rule: StepRule) -> float:
+    name = deployment.engine.rules["sampler"]
+    sampler = overheads()["samplers"][name]
     sequences = min(deployment.sequences, deployment.step_tokens)
-    size = sampler["logit_bytes"] + max(0, deployment.number_bytes - 2)
+    size = rule.logit_bytes[name] + max(0, deployment.number_bytes - 2)
     rows = 0
     if sampler.get("rows_per_multiprocessor"):
         known = overheads()["multiprocessors"]
-        name = deployment.gpu.name if deployment.gpu is not None else ""
-        rows = min(sequences, known["values"].get(name, known["otherwise"]))
+        card = deployment.gpu.name if deployment.gpu is not None else ""
+        rows = min(sequences, known["values"].get(card, known["otherwise"]))
     return float(deployment.model.vocab * (sequences * size + rows * 4))
 
 

@@ -2,7 +2,8 @@
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,32 @@ def of_checkpoint(name: str) -> tuple[str, str | None]:
     checkpoints = _data()["checkpoints"]
     stated = next((word for pattern, word in checkpoints["patterns"] if re.search(pattern, bare, re.I)), None)
     return re.sub(checkpoints["words"], "", bare, flags=re.I), stated
+
+
+def of_config(stated: Mapping[str, Any]) -> Scheme | None:
+    """The scheme that the `quantization_config` of a config.json states, with its own bits and group size.
+
+    None where it states no method. Raises InputError for a method that is not known.
+    """
+    text = json.dumps(stated)
+    bits = 8 if stated.get("load_in_8bit") else stated.get("bits")
+    found = next(
+        (
+            name
+            for method, pattern, name in _data()["configs"]["rules"]
+            if stated.get("quant_method") == method and re.search(pattern, text, re.I)
+        ),
+        stated.get("quant_method"),
+    )
+    if not found:
+        return None
+    known = scheme(str(found))
+    if bits == 8 and known.bits == 4:
+        known = scheme("int8")
+    group = stated.get("group_size")
+    if isinstance(group, int) and group > 0 and known.group:
+        known = replace(known, group=group)
+    return known
 
 
 @cache

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvsim.errors import InputError
@@ -13,11 +14,14 @@ from kvsim.errors import InputError
 if TYPE_CHECKING:
     from kvsim.capacity.deployment import Deployment, Given
     from kvsim.capacity.span import Span
+    from kvsim.capacity.weights.quantization import Scheme
     from kvsim.catalog.engines import Profile
     from kvsim.catalog.gpus import Gpu
     from kvsim.scenario.schema import Settings
 
 GIB = 2**30
+COMPUTED = ("bf16", "fp16", "fp32")
+"""Number formats that engines compute in."""
 
 
 @dataclass
@@ -38,19 +42,29 @@ def question(args: argparse.Namespace) -> Question:
     lengths: dict[str, int] = dict(args.request_tokens or {})
     if args.scenario is not None:
         lengths = {**_from_scenario(args), **lengths}
+    if args.shared_prefix_tokens > lengths.get("mean", args.shared_prefix_tokens):
+        raise InputError(
+            f"--shared-prefix-tokens is {args.shared_prefix_tokens}, more than the {lengths['mean']} tokens of the "
+            "mean request"
+        )
     if args.model is None:
         raise InputError("--model is missing; name one of `kvsim models`, a config.json, or a scenario")
-    name, quantization = _model_name(args.model)
-    quantization = args.quantization or quantization
-    card, total = _card(args)
+    name, stated = _model_name(args.model)
     shape = model(name)
+    stored = stated if args.quantization is None else None if args.quantization == "none" else scheme(args.quantization)
+    card, total = _card(args)
+    dtype = number_format(args.dtype) or "bf16"
+    if dtype not in COMPUTED:
+        raise InputError(f"--dtype is {args.dtype!r}; engines compute in one of {', '.join(COMPUTED)}")
+    if args.used_gib * GIB > total.high:
+        raise InputError(f"--used-gib is {args.used_gib:g}; the card has {total.gib:g} GiB")
     deployment = Deployment(
         model=shape,
         engine=release(args.engine or "vllm"),
         gpu=card,
         total=total,
-        dtype=number_format(args.dtype) or "bf16",
-        scheme=scheme(quantization) if quantization and quantization != "none" else None,
+        dtype=dtype,
+        scheme=stored,
         kv_dtype=number_format(args.kv_cache_dtype) or "auto",
         tensor_parallel=_or(args.tensor_parallel_size, 1),
         pipeline_parallel=_or(args.pipeline_parallel_size, 1),
@@ -129,9 +143,9 @@ def _or(value: int | None, otherwise: int) -> int:
     return otherwise if value is None else value
 
 
-def _model_name(text: str) -> tuple[str, str | None]:
+def _model_name(text: str) -> tuple[str, "Scheme | None"]:
     """(what the catalogue is asked for, quantisation that the file or the checkpoint's name states)."""
-    from kvsim.capacity.weights.quantization import of_checkpoint
+    from kvsim.capacity.weights.quantization import of_checkpoint, scheme
 
     path = os.path.expanduser(text)
     if os.path.isdir(path):
@@ -142,26 +156,21 @@ def _model_name(text: str) -> tuple[str, str | None]:
         # A folder of another machine, as logs and commands for containers name it.
         cached = re.search(r"models--[^/]+--([^/]+)", text)
         text = cached[1] if cached else os.path.basename(text.rstrip("/"))
-    return of_checkpoint(text)
+    name, word = of_checkpoint(text)
+    return name, scheme(word) if word else None
 
 
-def _configured(path: str) -> str | None:
-    """The quantisation of a config.json; what is wrong with the file is the reader's to say."""
+def _configured(path: str) -> "Scheme | None":
+    """The quantisation of a config.json."""
+    from kvsim.capacity.weights.quantization import of_config
+    from kvsim.catalog.models import model
+
+    model(path)  # says what is wrong with the file
+    stated = json.loads(Path(path).read_bytes()).get("quantization_config")
     try:
-        with open(path, encoding="utf-8") as file:
-            keys: Any = json.load(file)
-    except (OSError, ValueError):
-        return None
-    stated = keys.get("quantization_config") if isinstance(keys, dict) else None
-    if not isinstance(stated, dict):
-        return None
-    method = str(stated.get("quant_method", ""))
-    if method == "fp8" and stated.get("weight_block_size"):
-        return "fp8-block"
-    if method == "compressed-tensors":
-        text = json.dumps(stated)
-        return "w4a16" if '"num_bits": 4' in text else "fp8" if '"type": "float"' in text else "int8"
-    return method or None
+        return of_config(stated) if isinstance(stated, dict) else None
+    except InputError as error:
+        raise InputError(f"{path}: quantization_config: {error}") from None
 
 
 def _card(args: argparse.Namespace) -> tuple["Gpu | None", "Span"]:
@@ -170,16 +179,24 @@ def _card(args: argparse.Namespace) -> tuple["Gpu | None", "Span"]:
     from kvsim.units import parse_size
 
     stated = Span.printed_gib(args.gpu_total_gib) if args.gpu_total_gib else None
+    if stated is not None and not stated.best:
+        raise InputError("--gpu-total-gib is 0; a card has some memory")
     if args.gpu is None:
         if stated is None:
             raise InputError("--gpu is missing; name one of `kvsim gpus`, a size such as 24GiB, or --gpu-total-gib")
         return None, stated
-    if args.gpu[:1].isdigit() and args.gpu.rstrip()[-1:] == "B":
+    try:
+        card = gpu(args.gpu)
+    except InputError:
+        if not args.gpu[:1].isdigit():
+            raise
         try:
-            return None, stated or Span.exactly(parse_size(args.gpu))
+            size = parse_size(args.gpu)
         except ValueError as error:
-            raise InputError(f"--gpu: {error}") from None
-    card = gpu(args.gpu)
+            raise InputError(f"--gpu: {error}; name one of `kvsim gpus`, or a size such as 24GiB") from None
+        if not size:
+            raise InputError(f"--gpu is {args.gpu}; a card has some memory") from None
+        return None, stated or Span.exactly(size)
     return card, stated or Span.exactly(card.memory_bytes)
 
 

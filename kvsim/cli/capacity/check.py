@@ -12,7 +12,7 @@ def check(args: argparse.Namespace) -> int:
     from kvsim.capacity.checking.rows import read_rows
     from kvsim.capacity.checking.scores import check_table
     from kvsim.cli.show import console, print_json, print_rows, print_text
-    from kvsim.reporting.capacity import summary_text
+    from kvsim.reporting.capacity import summary_lines
 
     found = check_table(read_rows(args.check_csv))
     if args.folder is not None:
@@ -28,8 +28,8 @@ def check(args: argparse.Namespace) -> int:
         columns: list[tuple[str, Justify]] = [("row", "left"), ("model", "left"), ("logged", "right")]
         columns += [("planned", "right"), ("error %", "right"), ("verdict", "left")]
         print_rows(args, columns, [_row(one) for one in part["rows"]])
-        for name, value in part["summary"].items():
-            print_text(out, f"{name}: {summary_text(value)}")
+        for line in summary_lines(part["summary"]):
+            print_text(out, line)
         out.print()
     return 0
 

@@ -1,7 +1,7 @@
 """A pasted engine command: fills in the options, and says of each flag what is done with it."""
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,15 +19,18 @@ def read_command(args: argparse.Namespace) -> list[dict[str, Any]]:
     fill_in(args, {**command.settings, "model": command.model})
     if args.engine is None:
         args.engine = command.engine if command.version is None else f"{command.engine}@{command.version}"
-    return [asdict(_for_the_pool(flag)) for flag in command.flags]
+    return [asdict(_for_the_pool(flag, command.settings)) for flag in command.flags]
 
 
-def _for_the_pool(flag: "Flag") -> "Flag":
+def _for_the_pool(flag: "Flag", settings: Mapping[str, Any]) -> "Flag":
     """The flag as a plan treats it: what only a run asks about is ignored here."""
     from dataclasses import replace
 
     from kvsim.cli.capacity.building import OPTIONS, OTHER_SETTINGS
 
+    if flag.key == "max_model_len" and flag.key not in settings:
+        why = "the model's own limit is planned; where it does not fit, the engine takes what does (see what would fit)"
+        return replace(flag, status="not modelled", why=why)
     if flag.status != "used" or flag.key in OPTIONS or flag.key in OTHER_SETTINGS:
         return flag
     return replace(flag, status="ignored", why=f"{flag.why}; it does not change the pool")

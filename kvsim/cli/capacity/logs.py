@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kvsim.cli.capacity.options import gib_digits
 from kvsim.errors import InputError
 
 if TYPE_CHECKING:
@@ -92,8 +93,12 @@ def settled(args: argparse.Namespace, log: "StartupLog", made: "Plan") -> dict[s
         # What the plan gives to KV and to the activation peak is all that is shared between them.
         room = planned.kv.gib + planned.activation.gib + planned.weights.gib
         room += planned.non_torch.gib - known.get("non_torch_gib", planned.non_torch.gib)
-        known["activation_gib"] = room - weights - known["kv_memory_gib"]
-        source += "; the activation peak is the rest of the engine's share"
+        rest = room - weights - known["kv_memory_gib"]
+        if rest >= 0:
+            known["activation_gib"] = rest
+            source += "; the activation peak is the rest of the engine's share"
+        else:
+            source += "; the engine had a larger share than planned, so that the activation peak is not settled"
     return {
         "engine": args.engine,
         "model": args.model,
@@ -109,9 +114,7 @@ def settled(args: argparse.Namespace, log: "StartupLog", made: "Plan") -> dict[s
 def write_settled(path: str, entry: Mapping[str, Any]) -> None:
     """Write the entry as JSON, whole or not at all."""
     from kvsim.metrics.result import write_whole
-    from kvsim.reporting.run_folder import check_file
 
-    check_file(path)
     write_whole(Path(path), (json.dumps(entry, indent=2) + "\n").encode())
 
 
@@ -119,18 +122,16 @@ def read_settled(args: argparse.Namespace) -> None:
     """Take the overheads of a file that `--settled` wrote, where no option gives them."""
     try:
         entry = json.loads(Path(args.overheads).read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{args.overheads}: cannot be read ({error}); name a file that --settled wrote") from None
     if not isinstance(entry, dict) or not set(entry) & set(SETTLED):
         raise InputError(f"{args.overheads}: holds none of {', '.join(SETTLED)}; name a file that --settled wrote")
     for name in (*SETTLED, "gpu_total_gib"):
         if entry.get(name) is not None and getattr(args, name) is None:
-            value = str(entry[name])
             try:
-                float(value)
-            except ValueError:
-                raise InputError(f"{args.overheads}: {name} is {value!r}; it must be a number of GiB") from None
-            setattr(args, name, value)
+                setattr(args, name, gib_digits(str(entry[name])))
+            except argparse.ArgumentTypeError as error:
+                raise InputError(f"{args.overheads}: {name}: {error}") from None
 
 
 def print_comparison(args: argparse.Namespace, log: "StartupLog", rows: list[dict[str, Any]]) -> None:

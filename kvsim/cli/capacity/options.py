@@ -7,6 +7,7 @@ from kvsim.cli.options import add_output_options
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """All of them."""
+    parser.usage = "%(prog)s --model NAME --gpu NAME [option ...] | FILE | --check-csv FILE"
     parser.add_argument(
         "scenario", metavar="FILE", nargs="?", help="take model, GPU, engine and lengths from a scenario"
     )
@@ -92,7 +93,7 @@ def _add_given(parser: argparse.ArgumentParser) -> None:
         ("cuda-graph", "CUDA graphs"),
         ("kv-memory", "memory for KV"),
     ):
-        group.add_argument(f"--{name}-gib", metavar="GIB", type=_digits, help=text)
+        group.add_argument(f"--{name}-gib", metavar="GIB", type=gib_digits, help=text)
     group.add_argument("--num-gpu-blocks", "--num-gpu-blocks-override", metavar="N", type=_count, help="blocks")
 
 
@@ -115,8 +116,10 @@ def _number(text: str) -> float:
     return value
 
 
-def _digits(text: str) -> str:
-    _number(text)
+def gib_digits(text: str) -> str:
+    """A number of GiB as a log prints it; its decimals say how exact it is."""
+    if not text.isascii() or not text.replace(".", "", 1).isdigit() or float(text) >= 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of GiB from 0 on, e.g. 14.99")
     return text
 
 
@@ -124,4 +127,7 @@ def _lengths(text: str) -> dict[str, int]:
     parts = text.split(",")
     if not 1 <= len(parts) <= 2:
         raise argparse.ArgumentTypeError(f"{text!r} is no MEAN[,P95], e.g. 1200,4000")
-    return dict(zip(("mean", "p95"), map(_count, parts), strict=False))
+    counts = [_count(part) for part in parts]
+    if not all(counts):
+        raise argparse.ArgumentTypeError(f"{text!r} holds a request of no tokens")
+    return dict(zip(("mean", "p95"), counts, strict=False))

@@ -60,7 +60,7 @@ def _cards(asked: Mapping[str, Any]) -> str:
 def _breakdown(args: argparse.Namespace, found: Mapping[str, Any]) -> None:
     parts = found["breakdown_gib"]
     rows = [
-        [NAMES[name], f"{parts[name]:,.2f}", f"{100 * parts[name] / parts['total']:.1f}" if parts["total"] else ""]
+        [NAMES[name], f"{parts[name]:z,.2f}", f"{100 * parts[name] / parts['total']:z.1f}" if parts["total"] else ""]
         for name in NAMES
     ]
     columns: list[tuple[str, Justify]] = [(f"one GPU of {found['binding_rank']}", "left"), ("GiB", "right")]
@@ -92,7 +92,7 @@ def _facts(found: Mapping[str, Any]) -> dict[str, object]:
         "longest request": f"{allocated} as allocated, {needed} at least",
         "requests at once": ", ".join(f"{count:,.1f} of {name} length" for name, count in at_once) or None,
         "pressure": f"{pressing['kind']}; {pressing['cure']}",
-        "  lost to tails": f"{100 * pressing['lost_share']:.1f} %, hits come in steps of "
+        "  lost": f"{100 * pressing['lost_share']:.1f} % of a request's slots, hits come in steps of "
         f"{pressing['hit_granularity_tokens']} tokens",
         "settings": ", ".join(f"{name} {value}" for name, value in found["settings"].items() if value is not None),
     }

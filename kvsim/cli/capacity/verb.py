@@ -1,9 +1,11 @@
 """`kvsim capacity`: what fits, and what would."""
 
 import argparse
+from contextlib import suppress
 from typing import Any
 
 from kvsim.cli.capacity.options import add_options
+from kvsim.errors import InputError
 
 REFUSED = 3
 """Exit code where the engine would refuse to start."""
@@ -15,7 +17,8 @@ def add(subparsers: Any) -> None:
         "capacity",
         help="how many tokens and requests fit on a GPU, before anything runs",
         description="Plan the KV pool of one engine start: a breakdown of the card, the engine's own lines, the "
-        "verdict and what would fit. Exit code 0: fits, 3: does not fit.",
+        "verdict and what would fit. Exit code 0: the engine would start (fits, at_risk, offload), 3: it would "
+        "not (refused), 2: wrong input.",
         allow_abbrev=False,
     )
     add_options(parser)
@@ -28,6 +31,12 @@ def execute(args: argparse.Namespace) -> int:
         from kvsim.reporting.run_folder import check_writable
 
         check_writable(args.folder)
+    if args.settled is not None:
+        from kvsim.reporting.run_folder import check_file
+
+        if args.from_log is None:
+            raise InputError("--settled needs --from-log: a log settles overheads")
+        check_file(args.settled, "--settled")
     if args.check_csv is not None:
         from kvsim.cli.capacity.check import check
 
@@ -57,16 +66,18 @@ def execute(args: argparse.Namespace) -> int:
         from kvsim.reporting.capacity import write_plan
 
         write_plan(made, found, args.folder)
-    if args.json:
-        from kvsim.cli.show import print_json
+    # A reader that has seen enough changes nothing about the verdict.
+    with suppress(BrokenPipeError):
+        if args.json:
+            from kvsim.cli.show import print_json
 
-        print_json(found)
-    else:
-        from kvsim.cli.capacity.show import print_plan
+            print_json(found)
+        else:
+            from kvsim.cli.capacity.show import print_plan
 
-        print_plan(args, found)
-        if flags is not None:
-            print_flags(args, flags)
-        if log is not None:
-            print_comparison(args, log, found["comparison"])
+            print_plan(args, found)
+            if flags is not None:
+                print_flags(args, flags)
+            if log is not None:
+                print_comparison(args, log, found["comparison"])
     return 0 if made.verdict.runs else REFUSED

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-FORM = "a case is an object of config and requests"
+FORM = "a case is an object of config and requests, or of config and ops"
 LINES = "a recorded run has one JSON object a line"
 
 
@@ -74,7 +74,8 @@ def _case(path: str) -> dict[str, Any]:
         case = json.loads(_text(path))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is not JSON ({error}); {FORM}") from error
-    missing = [key for key in ("config", "requests") if not isinstance(case, dict) or key not in case]
+    entries = "ops" if isinstance(case, dict) and "ops" in case else "requests"
+    missing = [key for key in ("config", entries) if not isinstance(case, dict) or key not in case]
     if missing:
         raise InputError(f"{path}: has no {missing[0]!r}; {FORM}")
     return dict(case)

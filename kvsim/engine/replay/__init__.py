@@ -2,22 +2,17 @@
 
 A case (JSON) names the engine's settings and its requests by arrival *step*; what the real engine did is one JSON line
 a step and a summary line. Here the scheduler and the allocator are driven exactly as a replica drives them, so that
-the seam between them is judged by an engine that nobody here wrote.
+the seam between them is judged by an engine that nobody here wrote. Each engine has a room of its own.
 """
 
 from collections.abc import Iterator
-from itertools import zip_longest
 
-from kvsim.engine.replay.case import Record, settings_of, truths_of
-from kvsim.engine.replay.drive import Replay
-from kvsim.errors import InputError
+from kvsim.engine.replay.case import Record, parts_of
+from kvsim.engine.replay.compare import IGNORED, compare_records
+from kvsim.engine.replay.sglang import is_sglang, replay_sglang
+from kvsim.engine.replay.vllm import replay_vllm
 
 __all__ = ["IGNORED", "Record", "compare_records", "replay"]
-
-IGNORED = ("engine", "version", "core", "tree")
-"""Fields that name what ran."""
-
-_MISSING = "(missing)"
 
 
 def replay(case: Record) -> Iterator[Record]:
@@ -26,30 +21,4 @@ def replay(case: Record) -> Iterator[Record]:
     Raises InputError, which names the setting or the request, when the case lacks something, holds a value that cannot
     be, or asks for a rule that is not modelled yet.
     """
-    settings = settings_of(case)
-    truths = truths_of(case["requests"], settings["max_model_len"])
-    try:
-        made = Replay(settings, truths)
-    except ValueError as error:
-        raise InputError(f"config: {error}") from error
-    return made.records()
-
-
-def compare_records(ours: Iterator[Record], recorded: Iterator[Record]) -> tuple[int, str | None]:
-    """(records compared, None), or up to the first that differs with a description of the difference."""
-    count = 0
-    for ours_line, recorded_line in zip_longest(ours, recorded):
-        if ours_line is None or recorded_line is None:
-            ended = "the replay" if ours_line is None else "the recording"
-            text = f"{ended} ends after record {count}, the other goes on"
-            return count, f"{text}\n  ours:     {ours_line}\n  recorded: {recorded_line}"
-        keys = [key for key in {**recorded_line, **ours_line} if key not in IGNORED]
-        for key in keys:
-            if ours_line.get(key, _MISSING) != recorded_line.get(key, _MISSING):
-                where = f"step {ours_line['step']}" if "step" in ours_line else "the summary"
-                return count, (
-                    f"{where}, field {key!r}: ours {ours_line.get(key, _MISSING)}, "
-                    f"recorded {recorded_line.get(key, _MISSING)}\n  ours:     {ours_line}\n  recorded: {recorded_line}"
-                )
-        count += 1
-    return count, None
+    return replay_sglang(case) if is_sglang(case) else replay_vllm(*parts_of(case))

@@ -4,14 +4,34 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kvsim.capacity.overheads.releases import overheads
 from kvsim.metrics.result import to_json, write_whole
 from kvsim.reporting.style import INK, PALE_INK, house_style, new_figure, save_figure
 
 HEADINGS = {
     "given": "Given what each log prints of its overheads, its KV memory or its blocks",
-    "default": "From model, GPU and flags alone. Each row is planned without the non-torch memory that its own model "
-    "logged; the rule and the constants of the activation peak were written with these rows in view. One vote for each "
-    "engine release, model, GPU and TP; errors of tokens are those of KV memory",
+    "default": "From model, GPU and flags alone. Each row is planned without what its own model logged: neither its "
+    "non-torch memory nor its activation peaks, to which the numbers of the rule are fitted again. What that cannot "
+    "undo is listed below. One vote for each engine release, model, GPU and TP; errors of tokens are those of KV "
+    "memory",
+}
+LABELS = {
+    "consistent_rows": "rows that the table marks consistent",
+    "numbers_checked": "numbers that they log",
+    "outside_interval": "of them outside the interval",
+    "rows": "rows that log card, share, weights and KV",
+    "overhead_gib": "overhead, off by",
+    "kv_tokens": "KV tokens, off by",
+    "kv_tokens_tight": "KV tokens of tight cards (KV under 40 % of the card)",
+    "kv_tokens_rows_without_overheads": "KV tokens of the other rows, which log no overhead",
+    "kv_blocks": "blocks",
+    "max_concurrency": "concurrency",
+    "kv_memory_from_overheads": "KV memory, computed from the overheads",
+    "weights": "weights",
+    "interval_coverage": "inside the interval",
+    "interval_median_width": "median width of the interval, of the KV memory",
+    "refusals_right": "starts that end as logged",
+    "refusals_wrong": "starts that do not",
 }
 OVERHEAD = "#0072B2"
 
@@ -32,20 +52,44 @@ def _report(found: Mapping[str, Any]) -> str:
     lines += ["![Overhead planned against logged](overhead.png)", ""]
     for mode, part in found.items():
         lines += [f"## {mode}", "", f"{HEADINGS[mode]}.", ""]
-        lines += [f"- {name}: {summary_text(value)}" for name, value in part["summary"].items()]
+        lines += [f"- {line}" for line in summary_lines(part["summary"])]
         lines += ["", *_table(part["rows"]), ""]
-    return "\n".join(lines)
+    lines += ["## What was fitted", ""]
+    lines += ["| number or form | how | what fixes it | left out of its model's score |", "|" + " --- |" * 4]
+    lines += ["| " + " | ".join(one.values()) + " |" for one in overheads()["fitted"]["numbers"]]
+    return "\n".join([*lines, ""])
 
 
-def summary_text(value: Any) -> str:
-    """One line of a score for people."""
-    if isinstance(value, dict) and set(value) == {"n", "median", "p90"}:
-        return f"median {value['median']}, p90 {value['p90']} over {value['n']}"
+def summary_lines(summary: Mapping[str, Any]) -> list[str]:
+    """The scores for people, one a line; n, median and p90 at the top of the JSON are those of the KV tokens."""
+    lines = []
+    for name, value in summary.items():
+        if name == "baseline":
+            lines += [f"the baseline's {LABELS[one]}: {_score(one, inner)}" for one, inner in value.items()]
+        elif name == "where_the_baseline_is_weak":
+            for kind, scores in value.items():
+                planned, constant = (_score("overhead_gib", scores[one]) for one in ("overhead_gib", "baseline"))
+                lines.append(f"overhead of {kind.replace('_', ' ')}: {planned}; the baseline: {constant}")
+        elif name in LABELS:
+            lines.append(f"{LABELS[name]}: {_score(name, value)}")
+    return lines
+
+
+def _score(name: str, value: Any) -> str:
     if isinstance(value, dict):
-        return "; ".join(f"{name}: {summary_text(inner)}" for name, inner in value.items())
+        if not value["n"]:
+            return "none"
+        median, p90 = (_size(name, value[one]) for one in ("median", "p90"))
+        return f"median {median}, p90 {p90}, of {value['n']}"
     if isinstance(value, list):
-        return ", ".join(map(str, value)) or "none"
-    return str(value)
+        return ", ".join(value) or "none"
+    if value is None:
+        return "none"
+    return _size(name, value) if name.startswith("interval") else str(value)
+
+
+def _size(name: str, value: float) -> str:
+    return f"{value:.2f} GiB" if name == "overhead_gib" else f"{100 * value:.3g} %"
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -59,7 +103,8 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
     logged, planned = row["logged"], row["predicted"] or {}
     low, high = planned.get("kv_tokens_interval", (None, None))
     error = row["error"].get("kv_tokens", row["error"].get("kv_memory"))
-    reason = "; ".join(text for text in (row["why"], planned.get("reason", "")) if text)
+    ended = "" if logged["outcome"] in ("", "ok") else f"logged: {logged['outcome']}"
+    reason = "; ".join(text for text in (row["why"], planned.get("reason", ""), ended) if text)
     verdict = planned.get("verdict", "-")
     if planned.get("reason_class"):
         verdict += f" ({planned['reason_class']})"

@@ -14,6 +14,7 @@ from kvsim.capacity.span import GIB, Span
 from kvsim.capacity.weights.quantization import scheme
 from kvsim.catalog.gpus import gpu
 from kvsim.catalog.models import model, models
+from kvsim.errors import InputError
 
 
 def planned(name="llama-3.1-8b", engine="vllm@0.19", card="H100", **settings):
@@ -32,7 +33,14 @@ def planned(name="llama-3.1-8b", engine="vllm@0.19", card="H100", **settings):
         ({"card": "RTX 4090"}, "refused", "max_model_len_above_pool"),
         ({"used_bytes": 20 * GIB}, "refused", "gpu_memory_taken"),
         ({"card": "RTX 4090", "max_model_len": 8192}, "fits", None),
-        ({"name": "qwen3-8b", "card": "RTX 4090", "offload_bytes": 4 * GIB, "max_model_len": 8192}, "offload", None),
+        (
+            {"name": "qwen3-8b", "card": "RTX 4090", "offload_bytes": 4 * GIB, "max_model_len": 8192},
+            "offload",
+            "weights_on_host",
+        ),
+        ({"given": Given(kv_memory=Span.exactly(70 * GIB))}, "refused", "out_of_memory"),
+        ({"given": Given(num_gpu_blocks=0)}, "refused", "no_kv_memory"),
+        ({"name": "llama-2-7b", "max_model_len": 32768}, "at_risk", "max_model_len_above_model"),
         (
             {"name": "gpt-oss-20b", "utilization": 0.95, "scheme": scheme("mxfp4"), "max_model_len": 8192},
             "at_risk",
@@ -44,6 +52,7 @@ def planned(name="llama-3.1-8b", engine="vllm@0.19", card="H100", **settings):
             "layers_on_host",
         ),
         ({"engine": "sglang@0.5", "utilization": 0.99, "max_model_len": 8192}, "at_risk", "oom_after_kv"),
+        ({"engine": "trtllm@1.0", "utilization": 1.0, "max_model_len": 8192}, "at_risk", "oom_after_kv"),
         ({"card": "T4", "engine": "llama.cpp", "scheme": scheme("q4_k_m"), "max_model_len": 4096}, "fits", None),
     ],
 )
@@ -181,3 +190,26 @@ def test_what_presses_is_bytes_or_tails_or_repetition(asked, tokens, shared, kin
     found = pressure(planned(**asked), request_tokens=tokens, shared_tokens=shared)
     assert found.kind == kind
     assert 0 <= found.lost_share <= 1
+
+
+def test_a_pool_that_is_given_and_empty_is_no_matter_of_the_weights():
+    reason = planned(given=Given(num_gpu_blocks=0)).verdict.reason
+    assert reason == "the pool that is given holds not one block"
+
+
+def test_weights_that_nobody_published_are_asked_for():
+    with pytest.raises(InputError, match=r"qwen3\.5-4b: nobody published its weights.*give --weights-gib"):
+        planned("qwen3.5-4b", max_model_len=8192)
+    assert planned("qwen3.5-4b", max_model_len=8192, given=Given(weights=Span.exactly(9 * GIB))).verdict.runs
+
+
+def test_llama_cpp_takes_the_context_and_leaves_the_rest():
+    made = planned(engine="llama.cpp", scheme=scheme("q4_k_m"), max_model_len=8192)
+    assert made.tokens.best == 8192
+    assert made.stage.kv.best == made.kv_taken_bytes == 8192 * 131072
+    assert "KV self size = 1024.00 MiB" in made.lines[0]
+
+
+def test_the_source_of_non_torch_memory_names_the_starts():
+    assert planned().provenance["non_torch"].endswith("logged starts: vllm@0.19 on H100-SXM (8)")
+    assert planned(enforce_eager=True).provenance["cuda_graphs"] == "none are captured"

@@ -8,6 +8,7 @@ from kvsim.capacity.checking.compare import default_record, given_record
 from kvsim.capacity.checking.rows import NEEDED, read_rows
 from kvsim.capacity.checking.scores import check_table, quantile
 from kvsim.errors import InputError
+from kvsim.metrics.result import to_json
 
 LLAMA = {
     "id": "A", "engine": "vLLM", "engine_version": "0.19.0", "model": "meta-llama/Llama-3.1-8B-Instruct",
@@ -56,12 +57,21 @@ def test_a_row_is_planned_from_what_it_logs_and_from_its_flags(read):
         {"outcome": "refused: No available memory for the cache blocks"},
         {"util": "1.2"},
         {"tp": "3"},
+        {"tp": "nan"},
+        {"pp": "inf"},
+        {"util": "nan"},
+        {"max_model_len": "nan"},
+        {"kv_memory_gib_per_gpu": "nan"},
+        {"kv_memory_gib_per_gpu": "0"},
+        {"kv_blocks": "inf"},
+        {"model": "nobody/Unknown-7B", "arch_kv_layers": "0", "arch_kv_heads": "inf", "arch_head_dim": "-1"},
         dict.fromkeys(LLAMA, ""),
     ],
     ids=str,
 )
 def test_no_cell_brings_the_table_down(read, changed):
     found = check_table(read(LLAMA | changed, LLAMA))
+    to_json(found)  # no NaN
     for part in found.values():
         assert len(part["rows"]) == 2
         assert part["rows"][0]["predicted"] or part["rows"][0]["why"]
@@ -120,3 +130,20 @@ def test_quantiles_are_linear_between_neighbours(share, value):
 
 def test_no_values_have_no_quantile():
     assert quantile([], 0.5) is None
+
+
+def test_a_table_may_lack_ids_and_the_judgement_and_open_with_a_mark(tmp_path):
+    columns = {name: value for name, value in LLAMA.items() if name not in ("id", "consistent")}
+    file = tmp_path / "starts.csv"
+    lines = [",".join(columns), ",".join(columns.values()), ",".join(columns.values())]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8-sig")
+    found = check_table(read_rows(file))
+    assert [row["id"] for row in found["given"]["rows"]] == ["row 1", "row 2"]
+    assert found["given"]["summary"]["consistent_rows"] == 2
+
+
+def test_a_table_of_a_head_alone_is_refused(tmp_path):
+    file = tmp_path / "starts.csv"
+    file.write_text(",".join(LLAMA) + "\n")
+    with pytest.raises(InputError, match="has a head and no row"):
+        read_rows(file)

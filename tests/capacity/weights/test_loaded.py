@@ -3,7 +3,7 @@
 import pytest
 
 from kvsim.capacity.weights.loaded import loaded_weights, stage_layers
-from kvsim.capacity.weights.quantization import of_checkpoint, scheme, schemes
+from kvsim.capacity.weights.quantization import of_checkpoint, of_config, scheme, schemes
 from kvsim.catalog.models import model
 from kvsim.errors import InputError
 
@@ -123,3 +123,31 @@ def test_a_checkpoints_name_says_its_quantisation(name, bare, stated):
 def test_an_unknown_scheme_names_the_known():
     with pytest.raises(InputError, match=r"unknown quantization 'awk': the closest is awq; known are fp8, fp8-block"):
         scheme("awk")
+
+
+@pytest.mark.parametrize(
+    ("stated", "name", "bits"),
+    [
+        ({"quant_method": "awq", "bits": 4, "group_size": 128}, "awq", 4 + 20 / 128),
+        ({"quant_method": "gptq", "bits": 4, "group_size": 32}, "gptq", 4 + 20 / 32),
+        ({"quant_method": "gptq", "bits": 8, "group_size": 128}, "int8", 8),
+        ({"quant_method": "bitsandbytes", "load_in_8bit": True, "load_in_4bit": False}, "int8", 8),
+        ({"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8-block", 8 + 32 / 16384),
+        ({"quant_method": "fp8", "weight_block_size": None}, "fp8", 8),
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "nvfp4", 4.5),
+        ({"quant_method": "compressed-tensors", "config_groups": {"g": {"weights": {"num_bits": 4, "type": "int"}}}},
+         "w4a16", 4.125),
+        ({"quant_method": "compressed-tensors", "config_groups": {"g": {"weights": {"num_bits": 8, "type": "float"}}}},
+         "fp8", 8),
+        ({"quant_method": "compressed-tensors", "config_groups": {"g": {"weights": {"num_bits": 8, "type": "int"}}}},
+         "int8", 8),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_quantisation_of_a_config_is_read_with_its_own_bits_and_groups(stated, name, bits):
+    found = of_config(stated)
+    assert (found.name, found.weight_bits) == (name, bits)
+
+
+def test_a_config_without_a_method_states_no_quantisation():
+    assert of_config({}) is None

@@ -1,0 +1,143 @@
+"""A recorded SGLang case as it was given, checked before anything is replayed."""
+
+from typing import Any
+
+from kvsim.content import Content, Run
+from kvsim.errors import InputError
+from kvsim.memory.radix.eviction import POLICIES
+from kvsim.memory.radix.host import WRITE_POLICIES
+from kvsim.scheduling.sglang.order import AGNOSTIC, AWARE
+
+Record = dict[str, Any]
+
+STREAM_TOKENS = 1 << 20
+"""Token id = stream x this + position: how the cases name tokens."""
+
+FIRST_OUTPUT_STREAM = 1_000_000
+"""The output of request i is stream FIRST_OUTPUT_STREAM + i, unless it names another."""
+
+_MOST = 1 << 53
+"""The largest whole number that every reader of JSON keeps apart from its neighbours."""
+
+_SHARED = {"mode": "stream", "tree": "unified", "page_size": 1, "eviction_policy": "lru"}
+_STREAM: Record = {
+    **_SHARED,
+    "max_total_num_tokens": None,
+    "chunked_prefill_size": -1,
+    "max_prefill_tokens": 16384,
+    "max_running_requests": 64,
+    "context_len": 8192,
+    "schedule_policy": "fcfs",
+    "schedule_conservativeness": 1.0,
+    "disable_radix_cache": False,
+    "enable_mixed_chunk": False,
+    "overlap": False,
+    "ignore_eos": False,
+    "max_steps": 20000,
+}
+_OPS: Record = {**_SHARED, "pool_tokens": None, "hicache": None}
+_DEFAULTS = {"stream": _STREAM, "ops": _OPS}
+
+_NAMES = {
+    "tree": ("unified", "unified_rust"),
+    "eviction_policy": tuple(POLICIES),
+    "schedule_policy": AGNOSTIC + AWARE,
+    "policy": tuple(WRITE_POLICIES),
+}
+_LEAST = {"chunked_prefill_size": -1, "max_steps": 0, "load_back_threshold": 0, "context_len": 2}
+"""Settings that may be less than 1."""
+
+
+def is_sglang(case: object) -> bool:
+    """Whether the settings are SGLang's. Pure."""
+    config = case.get("config") if isinstance(case, dict) else None
+    return isinstance(config, dict) and any(key in config for key in ("mode", "page_size", "max_total_num_tokens"))
+
+
+def settings_of(case: Record) -> Record:
+    """The settings with every default filled in; InputError names what is missing, unknown or wrong."""
+    config = case["config"]
+    mode = config.get("mode", "stream")
+    if mode not in _DEFAULTS:
+        raise InputError(f"config.mode is {mode!r}; a case of SGLang has one of {', '.join(_DEFAULTS)}")
+    settings = _filled(config, _DEFAULTS[mode], "config")
+    if settings.get("hicache") is not None:
+        needed = dict.fromkeys(("host_tokens", "policy", "load_back_threshold"))
+        settings["hicache"] = _filled(settings["hicache"], needed, "config.hicache")
+    entries = "requests" if mode == "stream" else "ops"
+    if not isinstance(case.get(entries), list):
+        raise InputError(f"not a recorded case: with mode {mode} it needs a list `{entries}`")
+    for key in ("pool_tokens", "max_total_num_tokens"):
+        if key in settings and settings[key] % settings["page_size"]:
+            raise InputError(f"config.{key} is {settings[key]:,}; it must be whole pages of {settings['page_size']:,}")
+    return settings
+
+
+def content_of(segments: object, where: str) -> Content:
+    """The tokens of a list of segments, as runs; InputError says at `where` they are not what they should be."""
+    form = 'a key is a list of segments such as {"s": 1, "n": 100, "o": 0} or {"ids": [1, 2]}'
+    if not isinstance(segments, list):
+        raise InputError(f"{where}: {segments!r}; {form}")
+    content = Content()
+    for segment in segments:
+        try:
+            ids = segment.get("ids")
+            runs = (
+                [run_at(segment["s"], segment.get("o", 0), segment["n"])]
+                if ids is None
+                else [Run(0, token, 1) for token in ids]
+            )
+            for run in runs:
+                if not all(_whole(part, 0) for part in run):
+                    raise TypeError
+                content.append(run)
+        except (AttributeError, KeyError, TypeError) as error:
+            raise InputError(f"{where}: the segment {segment!r}; {form}") from error
+    return content
+
+
+def run_at(stream: int, offset: int, tokens: int) -> Run:
+    """Part of a case's stream. All tokens are runs of one stream, in which a token's place is its id."""
+    return Run(0, stream * STREAM_TOKENS + offset, tokens)
+
+
+def field_of(entry: object, key: str, where: str, *, least: int | None = None) -> Any:
+    """A field of a request or an operation: a whole number from `least` on, or without that a text."""
+    value = entry.get(key) if isinstance(entry, dict) else None
+    if not (isinstance(value, str) if least is None else _whole(value, least)):
+        what = "a text" if least is None else f"a whole number, {least} or more"
+        raise InputError(f"{where}: {key} is {value!r}; it must be {what}")
+    return value
+
+
+def _filled(given: object, defaults: Record, where: str) -> Record:
+    if not isinstance(given, dict):
+        raise InputError(f"{where} is {given!r}; it must be an object")
+    unknown = sorted(map(str, set(given) - set(defaults)))
+    if unknown:
+        raise InputError(f"{where} has settings that a case of SGLang does not know: {', '.join(unknown)}")
+    settings = defaults | given
+    for key, value in settings.items():
+        _check(f"{where}.{key}", key, value, defaults[key])
+    return settings
+
+
+def _check(name: str, key: str, value: object, default: object) -> None:
+    if key == "mode" or (key == "hicache" and (value is None or isinstance(value, dict))):
+        return
+    if key in _NAMES:
+        right, form = value in _NAMES[key], f"one of {', '.join(_NAMES[key])}"
+    elif isinstance(default, bool):
+        right, form = isinstance(value, bool), "true or false"
+    elif isinstance(default, float):
+        right = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST
+        form = "a number, 0 or more"
+    else:
+        least = _LEAST.get(key, 1)
+        right, form = _whole(value, least), f"a whole number, {least} or more"
+    if not right:
+        raise InputError(f"{name} is {value!r}; it must be {form}")
+
+
+def _whole(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= _MOST

@@ -1,0 +1,284 @@
+"""`prefix`: paged blocks that keep their contents, so that a prefix computed once is not computed again.
+
+The rules of vLLM's manager for one group of full attention behind the seam of all allocators. A step touches only the
+decoding sequences whose block fills, or that need a new one: they are found by their phase, as in `paged`.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Sequence as Seq
+from typing import NamedTuple
+
+from kvsim.content import Content, Run
+from kvsim.errors import CheckError
+from kvsim.memory.interface import Allocator, Leap
+from kvsim.memory.paged import TABLE_ENTRY_BYTES
+from kvsim.memory.prefix.full import FullGroup
+from kvsim.memory.prefix.holdings import Holding, Holdings, Want
+from kvsim.memory.prefix.lookup import Hit
+from kvsim.memory.prefix.pool import BlockPool
+from kvsim.request import Sequence
+from kvsim.step import Ask, Chunk, DecodeSet, Grant, PoolUse, Short, Upkeep
+
+_ENDLESS = 1 << 62
+"""More tokens than any sequence has."""
+
+
+class _Asked(NamedTuple):
+    sequence: Sequence
+    holding: Holding
+    want: Want
+    hit: Hit | None
+
+
+class PrefixAllocator(Allocator):
+    """Blocks, block tables, and the map from contents to blocks.
+
+    `block_size` is in slots. `watermark` is the share of all blocks that an admission must leave free while anything is
+    running (0: none). A sequence without `content` shares with nobody but itself, after a preemption. `unknown_first`
+    says how freed blocks queue (see `BlockPool`); with `caching` off nothing is ever hit.
+    """
+
+    name = "prefix"
+
+    def __init__(
+        self,
+        pool_slots: int,
+        *,
+        block_size: int = 16,
+        watermark: float = 0.0,
+        caching: bool = True,
+        unknown_first: bool = True,
+    ) -> None:
+        if block_size < 1:
+            raise ValueError(f"block_size is {block_size}; it must be at least one slot")
+        if pool_slots < block_size:
+            raise ValueError(f"pool_slots is {pool_slots}; the pool must hold at least one block of {block_size}")
+        if not 0 <= watermark < 1:
+            raise ValueError(f"watermark is {watermark}; it must be a share of the pool between 0 and 1")
+        self.block_size = block_size
+        self.blocks = pool_slots // block_size
+        self.pool_slots = self.blocks * block_size
+        # The engine takes the share of all its blocks, the null block included, which lies outside this pool.
+        self.watermark_blocks = int(watermark * (self.blocks + 1))
+        self.decodes = DecodeSet()
+        self.upkeep = Upkeep()
+        self.pool = BlockPool(self.blocks, unknown_first=unknown_first)
+        self.holdings = Holdings(
+            self.pool, [FullGroup()], block_size=block_size, max_model_len=_ENDLESS, caching=caching
+        )
+        self._held: dict[int, Holding] = {}
+        """Block tables of those who own something."""
+        self._next: tuple[int, Holding] | None = None
+        """The latest sequence that owns nothing and was looked up: the head of a queue comes again and again."""
+        self._phases: list[dict[int, Sequence]] = [{} for _ in range(block_size)]
+        """Decoding sequences by their origin, modulo the block size."""
+        self._prefill_written = 0
+        self._retired: set[int] = set()
+        self.dead = 0
+        """Slots written by sequences that have ended and not yet left."""
+
+    # What is there.
+
+    def capacity(self, tokens: int) -> int:
+        """Whole blocks."""
+        return -(-tokens // self.block_size) * self.block_size
+
+    def last_growth(self, tokens: int) -> int:
+        """At the start of its last block."""
+        return (tokens - 1) // self.block_size * self.block_size
+
+    def owned(self, sequence: Sequence) -> int:
+        """Its block table."""
+        held = self._held.get(sequence.id)
+        return len(held.tables[0]) * self.block_size if held else 0
+
+    @property
+    def free_blocks(self) -> int:
+        """Blocks that nobody references, cached ones included."""
+        return self.pool.free_blocks
+
+    @property
+    def shared_slots(self) -> int:
+        """Every reference to a block but the first saves it."""
+        return (self.pool.references - (self.blocks - self.pool.free_blocks)) * self.block_size
+
+    def lookup(self, sequence: Sequence) -> int:
+        """Tokens at its start that are cached."""
+        if sequence.written:
+            return 0
+        return self.holdings.hit(self._holding(sequence), sequence.tokens).tokens
+
+    def _holding(self, sequence: Sequence) -> Holding:
+        held = self._held.get(sequence.id)
+        if held is None and self._next and self._next[0] == sequence.id:
+            held = self._next[1]
+        if held is None:
+            content = sequence.content or Content([Run(-1 - sequence.id, 0, _ENDLESS)])
+            held = self.holdings.open(content, sequence.prompt_tokens)
+            self._next = sequence.id, held
+        return held
+
+    def usage(self) -> PoolUse:
+        """Written slots count once, however many hold them; what nobody references is cached, or free."""
+        size, pool = self.block_size, self.pool
+        used = self._prefill_written + self.decodes.written - self.shared_slots
+        dead = self.dead
+        cached = pool.cached_blocks * size
+        free = pool.free_blocks * size - cached
+        return PoolUse(used, self.pool_slots - used - dead - cached - free, dead, 0, cached, free, free)
+
+    def audit(self, live: Iterable[Sequence]) -> None:
+        """The block tables of the live ones against the pool, and what they have written against the counts."""
+        owners = [sequence for sequence in live if sequence.id in self._held]
+        if len(owners) != len(self._held):
+            strays = len(self._held) - len(owners)
+            raise CheckError(f"{self.name}: {strays} requests own blocks and are not live (a leak)")
+        self.pool.audit(self._held[sequence.id].tables[0] for sequence in owners)
+        written = sum(self.decodes.written_of(sequence) for sequence in owners)
+        counted = self._prefill_written + self.decodes.written + self.dead
+        if written != counted:
+            raise CheckError(f"{self.name}: live requests have written {written} tokens, {counted} are counted")
+        for place, phase in enumerate(self._phases):
+            if any(not s.decoding or s.origin % self.block_size != place for s in phase.values()):
+                raise CheckError(f"{self.name}: a sequence is counted in phase {place} and is not there")
+
+    # What changes it.
+
+    def acquire(self, asks: Seq[Ask], *, decodes: bool = False) -> Grant | Short:
+        """An admitted sequence starts behind what is cached of it: `written` is set to that."""
+        asked = [self._asked(ask) for ask in asks]
+        if decodes:
+            asked += [self._next_token(sequence) for sequence in self._crossing()]
+            asked.sort(key=lambda entry: entry.sequence.admission)
+        need = 0
+        for entry in asked:
+            lacking = self.holdings.lacking(entry.holding, entry.want, entry.hit)
+            need += lacking
+            if need > self.pool.free_blocks:
+                free = self.pool.free_blocks * self.block_size
+                return Short("capacity", lacking * self.block_size, free, free)
+        self._next = None
+        free, evicted = self.pool.free_blocks, self.pool.evicted
+        for entry in asked:
+            self.holdings.acquire(entry.holding, entry.want, entry.hit)
+            self._held[entry.sequence.id] = entry.holding
+            if entry.hit:
+                entry.sequence.written = entry.hit.tokens
+                self._prefill_written += entry.hit.tokens
+        upkeep = self.upkeep
+        upkeep.allocations += free - self.pool.free_blocks
+        upkeep.evictions += self.pool.evicted - evicted
+        upkeep.table_bytes = max(upkeep.table_bytes, self.pool.references * TABLE_ENTRY_BYTES)
+        return _GRANT
+
+    def _asked(self, ask: Ask) -> _Asked:
+        sequence = ask.sequence
+        if sequence.decoding:
+            return self._next_token(sequence)
+        holding = self._holding(sequence)
+        # One that comes back from host memory brings along what it had written.
+        hit = self.holdings.hit(holding, sequence.tokens) if ask.admit and not sequence.written else None
+        computed = hit.tokens if hit else sequence.written
+        spare = self.watermark_blocks if ask.admit and not ask.alone else 0
+        gate = ask.gate if ask.admit else 0
+        want = Want(computed, ask.tokens - computed, sequence.tokens, gate_tokens=gate, spare_blocks=spare)
+        return _Asked(sequence, holding, want, hit)
+
+    def _next_token(self, sequence: Sequence) -> _Asked:
+        written = self.decodes.written_of(sequence)
+        return _Asked(sequence, self._held[sequence.id], Want(written, 1, written + 1), None)
+
+    def _crossing(self) -> list[Sequence]:
+        """Decoding sequences whose next token is the first or the last of a block."""
+        size, clock = self.block_size, self.decodes.clock
+        first = self._phases[-clock % size]
+        last = self._phases[(size - 1 - clock) % size]
+        return [*first.values(), *(last.values() if size > 1 else ())]
+
+    def settle(self, chunks: Iterable[Chunk], *, stalled: bool = False) -> bool:
+        """Nothing comes free by it."""
+        if not stalled:
+            self.decodes.advance()
+        for chunk in chunks:
+            chunk.sequence.written += chunk.tokens
+            self._prefill_written += chunk.tokens
+        return False
+
+    def land(self, sequence: Sequence) -> None:
+        """As if computed here."""
+        self._prefill_written += sequence.written
+
+    def begin_decode(self, sequence: Sequence) -> None:
+        """It joins its phase."""
+        self._prefill_written -= sequence.written
+        self.decodes.join(sequence)
+        self._phases[sequence.origin % self.block_size][sequence.id] = sequence
+
+    def retire(self, sequence: Sequence) -> None:
+        """Its blocks stay in the map."""
+        self._leave(sequence)
+        self._retired.add(sequence.id)
+        self.dead += sequence.written
+
+    def _leave(self, sequence: Sequence) -> None:
+        del self._phases[sequence.origin % self.block_size][sequence.id]
+        self.decodes.leave(sequence)
+
+    def release(self, sequence: Sequence) -> None:
+        """What it leaves stays cached, as far as the blocks are full."""
+        held = self._held.pop(sequence.id, None)
+        if held is None:
+            raise CheckError(f"request {sequence.id} gives back blocks it does not own (a double free)")
+        if sequence.decoding:
+            self._leave(sequence)
+        elif sequence.id in self._retired:
+            self._retired.remove(sequence.id)
+            self.dead -= sequence.written
+        else:
+            self._prefill_written -= sequence.written
+        free = self.pool.free_blocks
+        self.holdings.release(held)
+        self.upkeep.frees += self.pool.free_blocks - free
+
+    def leap(self, limit: int) -> "PrefixLeap":
+        """Up to the next new block of anybody."""
+        return PrefixLeap(self, limit)
+
+
+class PrefixLeap(Leap):
+    """Steps in which nobody needs a new block: everyone fills what it has."""
+
+    __slots__ = ("_allocator", "_unwritten", "_use")
+
+    def __init__(self, allocator: PrefixAllocator, limit: int) -> None:
+        size, clock = allocator.block_size, allocator.decodes.clock
+        self._allocator = allocator
+        self._use = allocator.usage()
+        self._unwritten = self.bound = self._use.unwritten
+        ahead = (step for step in range(min(limit, size)) if allocator._phases[-(clock + step) % size])
+        self.steps = next(ahead, limit)
+
+    def use_at(self, step: int) -> PoolUse:
+        """What is unwritten becomes used."""
+        written = self._allocator.decodes.count * step
+        return self._use._replace(used=self._use.used + written, unwritten=self._unwritten - written)
+
+    def unwritten_sum(self, steps: int, a: int, b: int) -> int:
+        """In closed form: the level falls by the batch from step to step."""
+        fall = self._allocator.decodes.count
+        ones, first, second = steps, steps * (steps - 1) // 2, (steps - 1) * steps * (2 * steps - 1) // 6
+        return a * (self._unwritten * ones - fall * first) + b * (self._unwritten * first - fall * second)
+
+    def unwritten_peak(self, first: int, last: int) -> int:
+        """The first step's."""
+        return self._unwritten - self._allocator.decodes.count * first
+
+    def apply(self, steps: int) -> None:
+        """A block that fills is stored in the step that writes its last token."""
+        allocator = self._allocator
+        allocator.decodes.advance(steps - 1)
+        allocator.acquire((), decodes=True)
+        allocator.decodes.advance()
+
+
+_GRANT = Grant()
