@@ -12,11 +12,14 @@ from kvsim.request import PS_PER_S
 from kvsim.workload.arguments import check_positive, check_whole
 from kvsim.workload.arrivals import as_written
 from kvsim.workload.readers import READERS, detect
-from kvsim.workload.readers.interface import Intake, OnBadRow, Report, Row
+from kvsim.workload.readers.interface import Identity, Intake, OnBadRow, Reader, Report, Row
 from kvsim.workload.readers.text import text_lines
 from kvsim.workload.streams import Streams
 
-PACKAGED = {"azure-conv-2023": "azure-conv-2023.csv"}
+PACKAGED = {
+    "azure-conv-2023": "azure-conv-2023.csv",
+    "mooncake-conversation": "mooncake-conversation.jsonl",
+}
 """Traces that come with kvsim, by name; source and licence in `data/README.md`."""
 
 
@@ -31,8 +34,18 @@ def trace_path(trace: str | os.PathLike[str]) -> Path:
     return Path(trace)
 
 
+def opened(path: Path, reader: Reader | None, intake: Intake) -> tuple[Reader, str, Iterator[str]]:
+    """The reader of a file (detected if None), the file's first line, and the lines after it."""
+    lines = text_lines(path, intake.trace)
+    first_line = next(lines, "")
+    if not first_line.strip():
+        what = "the first line is blank; it must name the columns" if first_line else "the trace is empty"
+        raise intake.wrong(what)
+    return reader or detect(first_line, intake.trace), first_line, lines
+
+
 class TraceTraffic:
-    """Requests as a trace recorded them: time, prompt tokens, output tokens; no prefix identity.
+    """Requests as a trace recorded them: time, prompt tokens, output tokens; prefix identities are not used.
 
     `trace` is a path or a name in `PACKAGED`; `format` a name in `READERS` (None: found by the header).
     `on_bad_row` "drop" leaves bad rows out and counts them. `sort` puts rows in order of time (equal times
@@ -78,6 +91,11 @@ class TraceTraffic:
         self._rate = rate
         self._time_scale = time_scale
         self._report: Report | None = None
+
+    @property
+    def prefix_identity(self) -> Identity:
+        """Whether the trace tells which prompts begin alike. Reads its first line."""
+        return opened(self._path, self._reader, Intake(self.trace))[0].prefix_identity
 
     def survey(self) -> Report:
         """Read the trace once, up to the last row that will be a request, and say what is in it.
@@ -149,12 +167,7 @@ class TraceTraffic:
     def _recorded(self) -> Iterator[Row]:
         """One pass over the file in the trace's own time; leaves the report behind at its end."""
         intake = Intake(self.trace, self._on_bad_row)
-        lines = text_lines(self._path, self.trace)
-        first_line = next(lines, "")
-        if not first_line.strip():
-            what = "the first line is blank; it must name the columns" if first_line else "the trace is empty"
-            raise intake.wrong(what)
-        reader = self._reader or detect(first_line, self.trace)
+        reader, first_line, lines = opened(self._path, self._reader, intake)
         found = reader.rows(chain([first_line], lines), intake)
         in_order = _sorted_by_time(found) if self._sort else found
         kept = 0
@@ -172,7 +185,7 @@ class TraceTraffic:
             kept += 1
             yield time_ps - first_ps, prompt, output
         if kept == 0:
-            raise intake.wrong(_nothing_kept(intake))
+            raise intake.wrong(nothing_kept(intake))
         self._report = Report(
             format=reader.format,
             time_unit=reader.time_unit,
@@ -181,6 +194,7 @@ class TraceTraffic:
             dropped=intake.dropped,
             ignored_columns=intake.ignored_columns,
             span_ps=last_ps - first_ps,
+            prefix_identity=reader.prefix_identity,
         )
 
 
@@ -201,7 +215,8 @@ def _rate(rows: int, span_ps: int) -> float | None:
     return (rows - 1) * PS_PER_S / span_ps if span_ps else None
 
 
-def _nothing_kept(intake: Intake) -> str:
+def nothing_kept(intake: Intake) -> str:
+    """What to say of a trace none of whose rows could be used."""
     if not intake.dropped:
         return "the trace is empty: it has a header and no rows"
     reasons = ", ".join(f"{count} x {reason}" for reason, count in sorted(intake.dropped.items()))
