@@ -140,7 +140,7 @@ class WorkloadSettings(Part):
     trace: Annotated[str, Field(min_length=1)] | None = None
     """A packaged trace by name, or a file: relative to the scenario's file, or to the working folder from
     --set."""
-    format: Literal["azure"] | None = None
+    format: Literal["azure", "mooncake", "bailian"] | None = None
     """The trace's format; absent: known from its header."""
     on_bad_row: Literal["error", "drop"] = "error"
     """What happens at a row of the trace that cannot be used; dropped rows are counted."""
