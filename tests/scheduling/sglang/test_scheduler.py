@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kvsim.errors import RunError
 from kvsim.scheduling.sglang.order import AGNOSTIC, AWARE
 from tests.memory.radix.audit import audit
 from tests.scheduling.sglang.workloads import OUTPUT_STREAM, drain, request, scheduler
@@ -165,6 +166,14 @@ def test_a_decode_that_nothing_else_makes_room_for_aborts_the_last_one():
         engine.settle()
     assert [made.aborted for made in passes if made.aborted] == [[doomed]]
     assert engine.rows.held == 0
+
+
+def test_a_batch_that_turns_out_not_to_fit_ends_the_run_with_a_reason():
+    engine = scheduler(20)
+    large = request(0, (1, 0, 30))
+    large.end = 30  # as if admission had let it in
+    with pytest.raises(RunError, match="out of memory: a batch needs 30 slots more and 20 are free"):
+        engine.rows.extend([large])
 
 
 flags = st.fixed_dictionaries(
