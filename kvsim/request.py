@@ -64,13 +64,10 @@ class Sequence:
     """Further samples of its prompt, that fork off once the prompt is computed (where the allocator can share)."""
     content: Content | None = None
     """What its tokens are, prompt and all that may follow; None where nobody has told."""
+    seats: int = 1
+    """Sequences that it is, or will be once its samples have forked off."""
     gone: bool = False
     """Left while it waited (cancelled); the queue drops it when it comes to it."""
-
-    @property
-    def seats(self) -> int:
-        """Sequences that it is, or will be once its samples have forked off."""
-        return 1 + len(self.samples)
 
     @property
     def reach(self) -> int:

@@ -11,27 +11,24 @@ class Beams:
     A replacement holds only while both candidates decode side by side: one that was preempted has fallen behind.
     """
 
-    __slots__ = ("_heap", "_order")
+    __slots__ = ("_order", "to_come")
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, Journey, Journey]] = []
+        self.to_come: list[tuple[int, int, Journey, Journey]] = []
+        """Heap of (clock, order, dropped, kept)."""
         self._order = 0
 
     def expect(self, clock: int, first: Journey) -> None:
         """The samples of a request have forked and emitted one token each; `clock` is the decode clock now."""
         for emitted, dropped, kept in first.request.replacements:
             entry = (clock + emitted - 1, self._order, first.samples[dropped], first.samples[kept])
-            heappush(self._heap, entry)
+            heappush(self.to_come, entry)
             self._order += 1
-
-    def next(self) -> int | None:
-        """The clock of the next replacement; None if none is to come."""
-        return self._heap[0][0] if self._heap else None
 
     def due(self, clock: int) -> list[tuple[Journey, Journey]]:
         """(dropped, kept) of every replacement at `clock`, in order; they are not expected any more."""
         due = []
-        while self._heap and self._heap[0][0] <= clock:
-            _, _, dropped, kept = heappop(self._heap)
+        while self.to_come and self.to_come[0][0] <= clock:
+            _, _, dropped, kept = heappop(self.to_come)
             due.append((dropped, kept))
         return due

@@ -101,7 +101,8 @@ class Recording:
         """A sequence owns nothing any more."""
         self.gaps.left(journey.sequence)
         self.memory.never_written.gives_back(journey.sequence)
-        self.duplicates.left(journey.sequence)
+        if journey.several:
+            self.duplicates.left(journey.sequence)
         if self.addresses is not None:
             self.addresses.left(journey.sequence)
 
@@ -140,8 +141,9 @@ class Recording:
         """A planned step is over, and nothing is written yet."""
         self.memory.step(start_ps, now_ps - start_ps, clock, use, beside, batch, stalled=plan.stalled)
         self.gaps.counts = batch.waiting > 0 or not self._saturated_only
-        self.padding_tokens += batch.padding_tokens
-        self.padding_context_tokens += batch.padding_context
+        if batch.padding_tokens or batch.padding_context:
+            self.padding_tokens += batch.padding_tokens
+            self.padding_context_tokens += batch.padding_context
         self._computes(batch, 1, plan.rows.height + len(plan.chunks))
         if plan.stalled:
             self.gaps.stalled(start_ps)
@@ -152,7 +154,8 @@ class Recording:
         for chunk in plan.chunks:
             journey = live[chunk.sequence.id]
             self.requests.written(journey, chunk.written, chunk.tokens)
-            self.duplicates.written(chunk)
+            if journey.several:
+                self.duplicates.written(chunk)
 
     def leapt(
         self,
@@ -167,10 +170,11 @@ class Recording:
         """A leap is over, and nothing is written yet."""
         self.memory.leap(start_ps, ramp, steps, clock, owned, beside, batch)
         self.gaps.counts = batch.waiting > 0 or not self._saturated_only
-        self.padding_tokens += batch.padding_tokens * steps
-        # A row that pads the batch is all padding, and longer by a token from step to step.
-        grown = batch.padding_tokens * (steps * (steps - 1) // 2)
-        self.padding_context_tokens += batch.padding_context * steps + grown
+        if batch.padding_tokens or batch.padding_context:
+            self.padding_tokens += batch.padding_tokens * steps
+            # A row that pads the batch is all padding, and longer by a token from step to step.
+            grown = batch.padding_tokens * (steps * (steps - 1) // 2)
+            self.padding_context_tokens += batch.padding_context * steps + grown
         self._computes(batch, steps, batch.decode_tokens + batch.padding_tokens)
         self.gaps.leapt(start_ps, ramp, steps, batch.decode_tokens)
 

@@ -97,11 +97,12 @@ class Replica:
         if len(alone) > 1:
             _, *others = alone
             journey.sequence.samples = tuple(other.sequence for other in others)
+            journey.sequence.seats = len(alone)
             if self.scheduler.forks(journey.sequence):
                 self._unforked.update((other.sequence.id, other) for other in others)
                 alone = [journey]
             else:
-                journey.sequence.samples = ()
+                journey.sequence.samples, journey.sequence.seats = (), 1
         queue_begins = not self.scheduler.waiting_count
         for sample in alone:
             self.live[sample.sequence.id] = sample
@@ -158,7 +159,8 @@ class Replica:
             sampled = self._flight.finish(self.live)
             self._flight = None
             self._finish_due(self._sampled(sampled) if sampled else [])
-            self._replace_due()
+            if self._beams.to_come:
+                self._replace_due()
             if self._leaving:
                 for journey in self._leaving:
                     for sample in journey.samples:
@@ -210,9 +212,9 @@ class Replica:
         decodes, finish = self.allocator.decodes, self._finishes.next()
         if finish is None:
             return None
-        replacement = self._beams.next()
-        until = finish if replacement is None else min(finish, replacement)
-        limit = self.scheduler.stable_steps(until - decodes.clock)
+        if self._beams.to_come:
+            finish = min(finish, self._beams.to_come[0][0])
+        limit = self.scheduler.stable_steps(finish - decodes.clock)
         if not limit:
             return None
         rows, context, pairs = self.scheduler.rows()
@@ -242,17 +244,16 @@ class Replica:
 
     def _beside(self) -> Beside:
         """What is lost to shape, shared and kept twice, as it is after the plan."""
-        external = 0
+        external, host = 0, self.scheduler.host
         if self.allocator.has_holes:
             head = self.scheduler.head
             need = self._reference_need if head is None else self.allocator.capacity(head.reach)
             external = self.allocator.external(need)
-        host = self.scheduler.host
-        return self.recording.beside(external, self.allocator, host.used if host else 0)
+        return self.recording.beside(external, self.allocator, 0 if host is None else host.used)
 
     def _batch(self, prefill: int, decodes: int, padding: int, context: int, tokens: int) -> Batch:
         scheduler = self.scheduler
-        running, waiting = scheduler.running_count, scheduler.waiting_count
+        running, waiting = len(scheduler.running), scheduler.waiting_count
         own = self.allocator.decodes.written + decodes if decodes else 0
         requests = scheduler.running_requests
         return Batch(prefill, decodes, padding, context, running, waiting, tokens, requests, context - own)
@@ -262,7 +263,7 @@ class Replica:
     def _next_plan(self, now: int) -> StepPlan | None:
         """The next plan that computes something; None when there is nothing to do."""
         scheduler = self.scheduler
-        idle = StepPlan()
+        idle: StepPlan | None = None
         # A plan may only abort or preempt; each of these leaves one request fewer to do it to.
         for _ in range(2 * len(self.live) + 2):
             if not (scheduler.running_count or scheduler.waiting_count):
@@ -271,13 +272,15 @@ class Replica:
             self._take_note(now, plan)
             if plan.aborted or plan.preempted:
                 self._hand_over()
-            if not plan.empty:
+            if idle:
                 plan.moved_before(idle)
+            if not plan.empty:
                 return plan
-            idle.moved_before(plan)
+            idle = plan
         if not (scheduler.running_count or scheduler.waiting_count):
-            # What the last of them moved delays nobody, and is counted all the same.
-            self.recording.planned(idle)
+            if idle:
+                # What the last of them moved delays nobody, and is counted all the same.
+                self.recording.planned(idle)
             return None
         raise RunError(self._progress.diagnosis(now, "nothing is planned although requests wait or run"))
 
@@ -412,9 +415,10 @@ class Replica:
 
 def first_need(scheduler: Scheduler, journey: Journey) -> int:
     """Slots that a request asks for when it is first admitted; what it declares is noted in its sequences."""
-    allocator = scheduler.allocator
+    allocator, need = scheduler.allocator, 0
     for sample in journey.samples:
         sequence = sample.sequence
         declared = allocator.declare(sequence.prompt_tokens, sample.allowed)
         sequence.declared = max(declared, scheduler.declare(sequence))
-    return max(allocator.capacity(sample.sequence.reach) for sample in journey.samples)
+        need = max(need, allocator.capacity(sequence.reach))
+    return need

@@ -1,6 +1,8 @@
 """One run: requests come in, a replica serves them, everything is recorded."""
 
+import gc
 from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from statistics import median_low
@@ -79,16 +81,29 @@ def simulate(
     clock.process(_arrivals(clock, chain(first, stream), replica))
     if warmup_ps:
         At(clock, warmup_ps, ARRIVAL, lambda _: recording.memory.open(clock.now_ps))
-    if horizon_ps is None:
-        clock.run()
-    else:
-        clock.run(until=At(clock, horizon_ps, HORIZON, lambda _: replica.halt()))
+    with _collector_at_rest():
+        if horizon_ps is None:
+            clock.run()
+        else:
+            clock.run(until=At(clock, horizon_ps, HORIZON, lambda _: replica.halt()))
     if replica.live:
         raise RunError(
             f"{len(replica.live)} requests are left although nothing more can happen: a lost wake-up (a bug)"
         )
     recording.memory.finish(replica.end_ps)
     return RunLog(recording, replica.end_ps, recording.requests.last_arrival_ps)
+
+
+@contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """No cyclic garbage collection: a run makes no rings of objects, and its records would be walked in vain."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _coming(requests: Iterable[Request], stops: bool) -> Iterator[Request | None]:

@@ -185,7 +185,8 @@ class BlockAllocator(Allocator):
         else:
             del self._tables[sequence.id]
             self._prefill_written -= sequence.written
-        freed = self.sharing.release(sequence.id, blocks)
+        sharing = self.sharing
+        freed = sharing.release(sequence.id, blocks) if sharing.runs or sharing.last or sharing.moving else blocks
         self.free_blocks += freed
         self.references -= blocks
         self.upkeep.frees += freed
@@ -264,7 +265,7 @@ class PagedLeap(Leap):
     def __init__(self, allocator: BlockAllocator, limit: int) -> None:
         self._allocator = allocator
         self._clock = allocator.decodes.clock
-        self._retired = allocator.retired_unwritten
+        self._retired = allocator.retired_unwritten if allocator.dead else 0
         self.bound = allocator.decodes.count * allocator.block_size + self._retired
         # Blocks that must be copied first are had by a step of their own.
         due = allocator.sharing.copies_due

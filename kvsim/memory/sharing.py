@@ -32,7 +32,7 @@ class LastBlock:
 class Sharing:
     """What the sequences of one pool hold in common; keyed by sequence id."""
 
-    __slots__ = ("_landing", "_last", "_runs", "_size", "blocks", "copies_due", "moving", "slots")
+    __slots__ = ("_landing", "_size", "blocks", "copies_due", "last", "moving", "runs", "slots")
 
     def __init__(self, block_size: int) -> None:
         self._size = block_size
@@ -44,34 +44,34 @@ class Sharing:
         """Blocks to be copied when everyone writes."""
         self.moving = 0
         """Slots that are being copied into in this step."""
-        self._runs: dict[int, Run] = {}
-        self._last: dict[int, LastBlock] = {}
+        self.runs: dict[int, Run] = {}
+        self.last: dict[int, LastBlock] = {}
         self._landing: dict[int, int] = {}
         """Slots of its new last block that a sequence is waiting for."""
 
     def fork(self, parent: int, child: int, written: int) -> None:
         """`child` holds the same `written` tokens as `parent`."""
         full, rest = divmod(written, self._size)
-        run = self._runs.get(parent)
+        run = self.runs.get(parent)
         start = run.end if run else 0
         if full > start:
-            run = self._runs[parent] = Run(full - start, full, run)
+            run = self.runs[parent] = Run(full - start, full, run)
         elif run:
             run.holders += 1
         if run:
-            self._runs[child] = run
+            self.runs[child] = run
         self.blocks += full
         self.slots += written
         if rest:
-            last = self._last.get(parent) or LastBlock(rest, {parent: None})
+            last = self.last.get(parent) or LastBlock(rest, {parent: None})
             last.holders[child] = None
-            self._last[parent] = self._last[child] = last
+            self.last[parent] = self.last[child] = last
             self.blocks += 1
             self.copies_due += 1
 
     def must_copy(self, sequence: int, before: Collection[int]) -> bool:
         """The next token that it writes goes into a block that others hold as well, also when those `before` copied."""
-        last = self._last.get(sequence)
+        last = self.last.get(sequence)
         return last is not None and len(last.holders) - sum(other in last.holders for other in before) > 1
 
     def copy(self, sequence: int) -> int:
@@ -84,8 +84,8 @@ class Sharing:
     def copy_all(self) -> tuple[int, int]:
         """Everyone writes: (blocks, written slots) copied."""
         blocks, before = self.copies_due, self.moving
-        while self._last:
-            self.copy(next(iter(self._last)))
+        while self.last:
+            self.copy(next(iter(self.last)))
         return blocks, self.moving - before
 
     def landed(self) -> None:
@@ -98,13 +98,13 @@ class Sharing:
     def release(self, sequence: int, table: int) -> int:
         """It gives back the `table` blocks of its table; how many of them nobody else holds."""
         alone = table
-        if sequence in self._last:
+        if sequence in self.last:
             self.slots -= self._let_go(sequence).tokens
             alone -= 1
         elif landing := self._landing.pop(sequence, 0):
             self.slots -= landing
             self.moving -= landing
-        run = self._runs.pop(sequence, None)
+        run = self.runs.pop(sequence, None)
         while run:
             run.holders -= 1
             if run.holders:
@@ -116,10 +116,10 @@ class Sharing:
 
     def _let_go(self, sequence: int) -> LastBlock:
         """It holds its shared last block no more; whoever is left alone with it owns it."""
-        last = self._last.pop(sequence)
+        last = self.last.pop(sequence)
         del last.holders[sequence]
         self.blocks -= 1
         self.copies_due -= 1
         if len(last.holders) == 1:
-            del self._last[next(iter(last.holders))]
+            del self.last[next(iter(last.holders))]
         return last

@@ -50,21 +50,28 @@ class DurationHistogram:
         """Add the `steps` durations first + rise j + bend j (j - 1) / 2, each `times` times. O(buckets crossed)."""
         if not times:
             return
-        ramp = Ramp(first_ps, rise_ps, bend_ps)
-        counts, done, step_ps = self.counts, 0, first_ps
-        while True:
-            bucket, upto = bucket_of(step_ps), steps
-            if bend_ps:
+        counts, done = self.counts, 0
+        if bend_ps:
+            ramp = Ramp(first_ps, rise_ps, bend_ps)
+            while done < steps:
+                bucket = bucket_of(ramp.step(done))
                 upto = bisect_left(range(steps), lower_edge(bucket + 1), lo=done, key=ramp.step)
-            elif rise_ps:
-                upto = min(steps, -(-(lower_edge(bucket + 1) - first_ps) // rise_ps))
-            counts[bucket] = counts.get(bucket, 0) + times * (upto - done)
-            if upto == steps:
-                break
-            done, step_ps = upto, ramp.step(upto)
+                counts[bucket] = counts.get(bucket, 0) + times * (upto - done)
+                done = upto
+            sum_ps, last_ps = ramp.until(steps), ramp.step(steps - 1)
+        else:
+            while done < steps:
+                bucket, upto = bucket_of(first_ps + rise_ps * done), steps
+                if rise_ps:
+                    upto = min(steps, -(-(lower_edge(bucket + 1) - first_ps) // rise_ps))
+                counts[bucket] = counts.get(bucket, 0) + times * (upto - done)
+                done = upto
+            sum_ps = first_ps * steps + rise_ps * (steps * (steps - 1) // 2)
+            last_ps = first_ps + rise_ps * (steps - 1)
         self.count += times * steps
-        self.sum_ps += times * ramp.until(steps)
-        self.max_ps = max(self.max_ps, ramp.step(steps - 1))
+        self.sum_ps += times * sum_ps
+        if last_ps > self.max_ps:
+            self.max_ps = last_ps
 
     def quantile_ps(self, share: float) -> float | None:
         """The duration below which `share` of the values lie, to the middle of its bucket; None when empty."""

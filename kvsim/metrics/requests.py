@@ -26,8 +26,8 @@ class Journey:
         "preemptions",
         "recomputed_tokens",
         "request",
-        "samples",
         "sequence",
+        "several",
         "swapped_tokens",
     )
 
@@ -47,12 +47,18 @@ class Journey:
         self.lost_tokens = 0
         self.swapped_tokens = 0
         self.recomputed_tokens = 0
-        self.samples = [self]
-        """Those of all samples of the request, the first one's first; the same list in each."""
+        self.several: list[Journey] | None = None
+        """Those of all samples of the request, the first one first, if it has several; the same list in each."""
         self.ended: tuple[str, int] | None = None
         """How the sample has ended, and how many tokens it got."""
         self.blocked_cause: str | None = None
         """The cause of the open episode in which it cannot get its slots."""
+
+    @property
+    def samples(self) -> "list[Journey]":
+        """Those of all samples of the request, the first one's first."""
+        # A list kept in it would make a ring of every journey, which only the garbage collector could undo.
+        return self.several or [self]
 
     @property
     def written_in_all(self) -> int:
@@ -84,8 +90,9 @@ def entering(request: Request, max_model_len: int) -> Journey:
     first = _sample(request, 0, request.output_tokens, max_model_len)
     for number, output in enumerate(request.more_outputs, 1):
         other = _sample(request, number, output, max_model_len)
-        first.samples.append(other)
-        other.samples = first.samples
+        first.several = first.several or [first]
+        first.several.append(other)
+        other.several = first.several
         first.sequence.request = other.sequence.request = request.id
     return first
 
@@ -190,7 +197,11 @@ class RequestLog:
         """A request has arrived."""
         self.arrived += 1
         self.last_arrival_ps = journey.request.arrival_ps
-        if any(sample.limit == "max_model_len" and sample.allowed for sample in journey.samples):
+        if journey.several is None:
+            clipped = journey.limit == "max_model_len" and journey.allowed > 0
+        else:
+            clipped = any(sample.limit == "max_model_len" and sample.allowed for sample in journey.several)
+        if clipped:
             self.clipped += 1
 
     def blocked(self, now_ps: int, journey: Journey, short: Short, outcome: str) -> None:
@@ -219,8 +230,8 @@ class RequestLog:
 
     def end(self, now_ps: int, journey: Journey, end: str, generated: int) -> bool:
         """A request, or one sample of it, has ended for good; True if the whole request has."""
-        samples = journey.samples
-        if len(samples) == 1:
+        samples = journey.several
+        if samples is None:
             self.ended.append(_record(now_ps, journey, end, generated))
             return True
         journey.ended = end, generated

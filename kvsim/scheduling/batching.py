@@ -145,7 +145,7 @@ class BatchScheduler(Growing, ABC):
                     allocator.begin_decode(member)
                     self._joined(member)
                     sampled.append(member)
-                sequence.samples = ()
+                sequence.samples, sequence.seats = (), 1
         return sampled
 
     def replace(self, dropped: Sequence, kept: Sequence) -> int:

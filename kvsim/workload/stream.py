@@ -145,8 +145,11 @@ class Workload:
                     f"past the end of the 64-bit clock ({LAST_PS / PS_PER_S:.3g} s); take fewer requests, "
                     "a higher rate or a horizon before that"
                 )
+            if not further:
+                yield Request(number, arrival_ps, prompt, output, max_tokens(output), patience_ps, priority, tenant)
+                continue
             more = (output,) * further if lengths is None else tuple(islice(lengths, further))
-            allowed = max_tokens(max((output, *more)) if more else output)
+            allowed = max_tokens(max(output, *more))
             request = Request(number, arrival_ps, prompt, output, allowed, patience_ps, priority, tenant, more)
             if self._beam is not None:
                 draws = self._streams.generator("beam", number)

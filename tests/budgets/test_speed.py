@@ -57,6 +57,8 @@ def test_a_whole_run_of_w_4000_stays_within_its_budget(traces, pace):
     assert cost.peak_mb <= 150
 
 
+# A minute of runs whose difference is what a busy machine spreads most: shown and judged by `make bench`.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "flags", "budget_ms"),
     [("", (), 0.15), ("", ("--stepwise",), 0.5), (" x10", (), 0.3)],

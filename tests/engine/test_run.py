@@ -1,5 +1,6 @@
 """How a run begins: what its first requests need, and arrivals that the 64-bit clock cannot hold."""
 
+import gc
 import json
 
 import pytest
@@ -95,3 +96,18 @@ def test_the_first_need_of_a_request_is_what_its_client_declared_where_nothing_i
     for preemption, need in (("recompute", 16), ("never", 40)):
         scheduler = ContinuousScheduler(ContiguousAllocator(128, chunk=8), preemption=preemption, max_model_len=64)
         assert first_need(scheduler, journey) == need
+
+
+@pytest.mark.parametrize("stepwise", [False, True])
+def test_a_run_leaves_no_rings_of_objects_for_a_collector(stepwise):
+    gc.collect()
+    gc.disable()
+    try:
+        requests = [Request(n, n * 700, 20, 9) for n in range(200)]
+        scheduler = ContinuousScheduler(PagedAllocator(256, block_size=4), max_num_seqs=8, max_num_batched_tokens=64)
+        log = simulate(requests, scheduler, LinearTiming(step_ps=1000), max_model_len=64, stepwise=stepwise)
+        left = len(log.recording.requests.ended)
+        del log, scheduler, requests
+        assert gc.collect() < left  # what the run itself hangs together by, not something for each request
+    finally:
+        gc.enable()

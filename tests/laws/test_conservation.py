@@ -47,6 +47,7 @@ def forks(case, request):
     scheduler, journey = scheduler_of(case), entering(request, case["max_model_len"])
     first_need(scheduler, journey)
     journey.sequence.samples = tuple(sample.sequence for sample in journey.samples[1:])
+    journey.sequence.seats = len(journey.samples)
     return scheduler.forks(journey.sequence)
 
 

@@ -30,19 +30,16 @@ class Ramp(NamedTuple):
 
     def weighted(self, level: int, rise: int, low: int, high: int) -> int:
         """Sum over steps low..high-1 of their time x a level that is `level` in step 0 and rises by `rise` each."""
-        total = self._weighted(level, rise, high)
-        return total - self._weighted(level, rise, low) if low else total
-
-    def _weighted(self, level: int, rise: int, steps: int) -> int:
+        if low:
+            return self.weighted(level, rise, 0, high) - self.weighted(level, rise, 0, low)
         # j C(j, 1) = 2 C(j, 2) + C(j, 1) and j C(j, 2) = 3 C(j, 3) + 2 C(j, 2); C(j, m) over j < n adds to C(n, m + 1).
         first, slope, bend = self
-        pairs = steps * (steps - 1) // 2
-        triples = pairs * (steps - 2) // 3
-        total = (
-            first * level * steps + (first * rise + slope * level + slope * rise) * pairs + 2 * slope * rise * triples
-        )
+        pairs = high * (high - 1) // 2
+        triples = pairs * (high - 2) // 3
+        total = first * level * high + (first * rise + slope * level + slope * rise) * pairs
+        total += 2 * slope * rise * triples
         if bend:
-            total += bend * (level + 2 * rise) * triples + 3 * bend * rise * (triples * (steps - 3) // 4)
+            total += bend * (level + 2 * rise) * triples + 3 * bend * rise * (triples * (high - 3) // 4)
         return total
 
     def done_by(self, elapsed_ps: int, limit: int) -> int:
