@@ -282,7 +282,7 @@ class ForksAlthoughItCannot(ContiguousAllocator):
 class WritesWhereOthersRead(PagedAllocator):
     def fork(self, parent, child):
         common = super().fork(parent, child)
-        self.sharing._last.clear()
+        self.sharing.last.clear()
         self.sharing.copies_due = 0
         return common
 
