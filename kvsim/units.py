@@ -23,6 +23,8 @@ SIZE_UNITS = {
 }
 """Bytes of each unit of size."""
 
+GIB = SIZE_UNITS["GiB"]
+
 DURATION_UNITS = {
     "ps": 1,
     "ns": 10**3,

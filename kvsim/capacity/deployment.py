@@ -11,6 +11,7 @@ from kvsim.catalog.gpus import Gpu
 from kvsim.catalog.models import Model
 from kvsim.catalog.weights import dtype_bits
 from kvsim.errors import InputError
+from kvsim.units import GIB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,8 +143,8 @@ class Deployment:
         tokens = self.max_num_batched_tokens or self.engine.rules["max_num_batched_tokens"]
         reserve_mib = 512 + 1.5 * max(tokens, 2048) + 128 * self.tensor_parallel * self.pipeline_parallel
         reserve = (reserve_mib + 2 * self.sequences) * 2**20
-        if self.total.best > 60 * 2**30:
-            reserve = max(reserve, 10 * 2**30)
+        if self.total.best > 60 * GIB:
+            reserve = max(reserve, 10 * GIB)
         return float(round(max(0.01, 1 - reserve / self.total.best), 3))
 
     @property

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-GIB = 2**30
+from kvsim.units import GIB
 
 
 @dataclass(frozen=True, slots=True)

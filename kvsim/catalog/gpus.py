@@ -5,11 +5,10 @@ from functools import cache
 
 from kvsim.catalog.names import index, read_table, spellings, unknown
 from kvsim.catalog.weights import dtype_bits
+from kvsim.units import GIB
 
 MAKER_WORDS = frozenset({"nvidia", "geforce", "amd", "instinct", "tesla", "gpu"})
 """Words that drivers and shops put before the name of a chip."""
-
-GIB = 2**30
 
 
 @dataclass(frozen=True, kw_only=True)

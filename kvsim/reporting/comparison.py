@@ -6,10 +6,9 @@ from typing import Any
 
 from kvsim.metrics.result import SCHEMA, Result
 from kvsim.step import CAUSES, CLASSES
+from kvsim.units import GIB
 
 Number = int | float | None
-
-_GIB = 2**30
 
 CAUSE_LABELS = {"never": "rejected: can never fit", "outgrown": "alone and outgrown"}
 """How the table calls a cause for which an allocation failed, where the cause's own name does not tell."""
@@ -112,9 +111,9 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
         count("computed again", "recomputed_tokens", "tokens"),
     ]
     moved = (
-        ("swapped", "swapped_bytes", _GIB, "GiB"),
-        ("copied", "copied_bytes", _GIB, "GiB"),
-        ("gathered", "gathered_bytes", _GIB, "GiB"),
+        ("swapped", "swapped_bytes", GIB, "GiB"),
+        ("copied", "copied_bytes", GIB, "GiB"),
+        ("gathered", "gathered_bytes", GIB, "GiB"),
         ("padding computed", "padding_tokens", 1, "tokens"),
         ("padding read", "padding_context_tokens", 1, "tokens"),
     )

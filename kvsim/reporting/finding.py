@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from kvsim.metrics.result import Result
 from kvsim.reporting.comparison import beside, waste_share
+from kvsim.units import GIB
 
 LEGEND = (
     "Memory is in shares of the pool, mean / peak. waste: the share of the slots not free that hold no valid KV of a "
@@ -79,10 +80,10 @@ def ledger(result: Result) -> list[str]:
     device = result.metrics.get("device_bytes")
     if not device:
         return []
-    parts = [f"{name} {three_digits(device[name] / 2**30)}" for name in ("weights", "pool", "workspace", "other")]
-    left = device["left"] / 2**30
+    parts = [f"{name} {three_digits(device[name] / GIB)}" for name in ("weights", "pool", "workspace", "other")]
+    left = device["left"] / GIB
     parts.append(f"left {three_digits(left)}" if left >= 0 else f"{three_digits(-left)} too much")
-    return [f"card: {three_digits(device['card'] / 2**30)} GiB a GPU = {' + '.join(parts)} (largest step)"]
+    return [f"card: {three_digits(device['card'] / GIB)} GiB a GPU = {' + '.join(parts)} (largest step)"]
 
 
 def shared(lines: Sequence[Sequence[str]], results: Sequence[Result]) -> list[str]:

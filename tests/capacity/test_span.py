@@ -2,7 +2,8 @@
 
 import pytest
 
-from kvsim.capacity.span import GIB, Span
+from kvsim.capacity.span import Span
+from kvsim.units import GIB
 
 
 @pytest.mark.parametrize(

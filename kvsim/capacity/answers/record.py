@@ -6,8 +6,9 @@ from typing import Any
 from kvsim.capacity.answers.pressure import pressure
 from kvsim.capacity.answers.remedies import remedies
 from kvsim.capacity.plan import Plan, StageMemory
-from kvsim.capacity.span import GIB, Span
+from kvsim.capacity.span import Span
 from kvsim.catalog.footprint import Footprint
+from kvsim.units import GIB
 
 
 def record(made: Plan, *, lengths: dict[str, int] | None = None, shared_tokens: int = 0) -> dict[str, Any]:

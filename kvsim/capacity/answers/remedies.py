@@ -9,9 +9,9 @@ from kvsim.capacity.deployment import Deployment
 from kvsim.capacity.overheads.releases import overheads
 from kvsim.capacity.plan import Plan
 from kvsim.capacity.planner import plan
-from kvsim.capacity.span import GIB
 from kvsim.capacity.weights.quantization import scheme
 from kvsim.errors import KvsimError
+from kvsim.units import GIB
 
 UTILIZATIONS = (0.92, 0.95, 0.97)
 """Shares that are tried, up to what leaves a few hundred MiB of a common card to the driver."""

@@ -3,8 +3,8 @@
 from kvsim.capacity.deployment import Deployment
 from kvsim.capacity.overheads.releases import overheads
 from kvsim.capacity.plan import StageMemory, Verdict
-from kvsim.capacity.span import GIB, Span
-from kvsim.units import format_size
+from kvsim.capacity.span import Span
+from kvsim.units import GIB, format_size
 
 CLASSES = {
     "no_kv_memory": "weights and overheads leave nothing for KV ('No available memory for the cache blocks')",

@@ -7,8 +7,9 @@ from kvsim.capacity.checking.rows import Row, deployment, plain_model, shape_of
 from kvsim.capacity.deployment import Deployment, Given
 from kvsim.capacity.plan import Plan
 from kvsim.capacity.planner import plan
-from kvsim.capacity.span import GIB, Span
+from kvsim.capacity.span import Span
 from kvsim.errors import KvsimError
+from kvsim.units import GIB
 
 Record = dict[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 from kvsim.capacity.checking.compare import Record, default_record, given_record
 from kvsim.capacity.checking.rows import Row
 from kvsim.capacity.overheads.releases import LARGE_CARD_BYTES
-from kvsim.capacity.span import GIB
+from kvsim.units import GIB
 
 TIGHT_SHARE = 0.4
 """A card is tight where KV takes less of it than this: a small error in GiB is a large one in tokens."""

@@ -5,6 +5,7 @@ from math import ceil
 from kvsim.capacity.engines.interface import Memory, Printed
 from kvsim.capacity.engines.vllm_first import VllmFirst
 from kvsim.capacity.span import Span
+from kvsim.units import GIB
 
 
 class TensorRtLlm(VllmFirst):
@@ -25,6 +26,6 @@ class TensorRtLlm(VllmFirst):
     def lines(self, printed: Printed) -> list[str]:
         """As logged."""
         return [
-            f"[MemUsageChange] Allocated {printed.kv_bytes / 2**30:.2f} GiB for max tokens in paged KV cache "
+            f"[MemUsageChange] Allocated {printed.kv_bytes / GIB:.2f} GiB for max tokens in paged KV cache "
             f"({printed.tokens})."
         ]

@@ -6,6 +6,7 @@ from math import ceil
 from kvsim.capacity.engines.interface import Memory, Printed
 from kvsim.capacity.layout.groups import Layout
 from kvsim.capacity.span import Span
+from kvsim.units import GIB
 
 
 class Vllm:
@@ -38,7 +39,7 @@ class Vllm:
     def lines(self, printed: Printed) -> list[str]:
         """As logged since V1."""
         return [
-            f"Available KV cache memory: {printed.kv_bytes / 2**30:.2f} GiB",
+            f"Available KV cache memory: {printed.kv_bytes / GIB:.2f} GiB",
             f"GPU KV cache size: {printed.tokens:,} tokens",
             f"Maximum concurrency for {printed.longest:,} tokens per request: {printed.concurrency:.2f}x",
         ]

@@ -14,7 +14,8 @@ from typing import Any
 
 from kvsim.capacity.deployment import Deployment
 from kvsim.capacity.overheads.releases import numbers, overheads
-from kvsim.capacity.span import GIB, Span
+from kvsim.capacity.span import Span
+from kvsim.units import GIB
 
 V1_SINCE = (0, 8)
 """vLLM's V1 core is the default from here on."""

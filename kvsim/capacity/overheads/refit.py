@@ -9,10 +9,11 @@ from typing import Any
 from kvsim.capacity.deployment import Deployment
 from kvsim.capacity.overheads.estimate import StepRule, activation, stated_rule
 from kvsim.capacity.overheads.releases import engine_release, overheads
-from kvsim.capacity.span import GIB, Span
+from kvsim.capacity.span import Span
 from kvsim.capacity.weights.quantization import scheme
 from kvsim.catalog.gpus import gpu
 from kvsim.catalog.models import model
+from kvsim.units import GIB
 
 SWEEPS = 20
 """Rounds over the numbers of the rule; they settle within ten."""

@@ -9,8 +9,8 @@ from typing import Any
 from kvsim.catalog.gpus import Gpu
 from kvsim.catalog.names import DATA, key, unknown
 from kvsim.errors import InputError
+from kvsim.units import GIB
 
-GIB = 2**30
 LARGE_CARD_BYTES = 70 * GIB
 """From here on vLLM's server defaults are larger (`EngineArgs.get_batch_defaults`), unless the card is an A100."""
 HUGE_CARD_BYTES = 160 * GIB

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvsim.errors import InputError
+from kvsim.units import GIB
 
 if TYPE_CHECKING:
     from kvsim.capacity.deployment import Deployment, Given
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from kvsim.catalog.gpus import Gpu
     from kvsim.scenario.schema import Settings
 
-GIB = 2**30
 COMPUTED = ("bf16", "fp16", "fp32")
 """Number formats that engines compute in."""
 

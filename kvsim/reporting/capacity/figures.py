@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from kvsim.capacity.plan import Plan
 from kvsim.metrics.result import to_json, write_whole
 from kvsim.reporting.style import FOOTER_LETTERS, INK, PALE_INK, house_style, new_figure, save_figure
+from kvsim.units import GIB
 from kvsim.version import __version__
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-GIB = 2**30
 LENGTHS = tuple(4096 * 2**power for power in range(9))
 """Context lengths from 4K to 1M tokens."""
 KV, WEIGHTS = "#0072B2", "#E69F00"

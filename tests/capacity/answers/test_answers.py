@@ -10,11 +10,12 @@ from kvsim.capacity.answers.remedies import remedies
 from kvsim.capacity.deployment import Deployment, Given
 from kvsim.capacity.overheads.releases import release
 from kvsim.capacity.planner import plan
-from kvsim.capacity.span import GIB, Span
+from kvsim.capacity.span import Span
 from kvsim.capacity.weights.quantization import scheme
 from kvsim.catalog.gpus import gpu
 from kvsim.catalog.models import model, models
 from kvsim.errors import InputError
+from kvsim.units import GIB
 
 
 def planned(name="llama-3.1-8b", engine="vllm@0.19", card="H100", **settings):

@@ -6,7 +6,8 @@ from kvsim.capacity.engines import policy
 from kvsim.capacity.engines.interface import Memory, Printed
 from kvsim.capacity.layout.groups import Group, Layout
 from kvsim.capacity.overheads.releases import release
-from kvsim.capacity.span import GIB, Span
+from kvsim.capacity.span import Span
+from kvsim.units import GIB
 
 PLAIN = Layout((Group("full", 32),), 16, 2 * 2**20)
 
