@@ -9,30 +9,30 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 
 from kvsim.errors import CheckError
-from kvsim.memory.interface import Allocator, Leap
+from kvsim.memory.interface import Leap
 from kvsim.memory.phases import phases_of
 from kvsim.memory.sharing import Sharing
+from kvsim.memory.written import WrittenBooks
 from kvsim.request import Sequence
-from kvsim.step import Ask, Chunk, DecodeSet, Grant, PoolUse, Short, Upkeep
+from kvsim.step import Ask, Chunk, Grant, PoolUse, Short
 
 TABLE_ENTRY_BYTES = 4
 """A block table holds a 32-bit number a block, as vLLM's do (torch.int32)."""
 
 
-class BlockAllocator(Allocator):
+class BlockAllocator(WrittenBooks):
     """A pool of `block_size`-slot blocks that sequences take one by one as they grow, wherever the blocks lie.
 
     `watermark` is the share of all blocks that an admission must leave free while anything is running (0: none).
     """
 
     def __init__(self, pool_slots: int, *, block_size: int, watermark: float = 0.0) -> None:
+        super().__init__()
         self.block_size = block_size
         self.blocks = pool_slots // block_size
         self.pool_slots = self.blocks * block_size
         # The engine takes the share of all its blocks, the null block included, which lies outside this pool.
         self.watermark_blocks = int(watermark * (self.blocks + 1))
-        self.decodes = DecodeSet()
-        self.upkeep = Upkeep()
         self.free_blocks = self.blocks
         self.references = 0
         """Sum of the reference counts of all blocks: the entries of all block tables."""
@@ -42,11 +42,6 @@ class BlockAllocator(Allocator):
         """Decoding sequences by the clock, modulo the block size, at which each needs a new block."""
         self._tables: dict[int, int] = {}
         """Blocks owned by each sequence that is not decoding; a decoding one's follow from the clock."""
-        self._prefill_written = 0
-        self._retired: dict[int, int] = {}
-        """Blocks of the sequences that have ended and not yet left."""
-        self.dead = 0
-        """Written slots of these."""
         self._ahead: set[int] = set()
         """Decoding sequences that got this step's block one by one."""
         self._together = False
@@ -73,11 +68,11 @@ class BlockAllocator(Allocator):
     @property
     def retired_unwritten(self) -> int:
         """Slots of sequences that have ended and not yet left, which nobody has written."""
-        return sum(self._retired.values()) * self.block_size - self.dead if self._retired else 0
+        return sum(self._tables[number] for number in self._retired) * self.block_size - self.dead
 
     def _table(self, sequence: Sequence) -> int:
         if not sequence.decoding:
-            return self._tables.get(sequence.id, 0) or self._retired.get(sequence.id, 0)
+            return self._tables.get(sequence.id, 0)
         written = sequence.origin + self.decodes.clock
         if self._together or sequence.id in self._ahead:
             return written // self.block_size + 1
@@ -144,13 +139,8 @@ class BlockAllocator(Allocator):
                 self.sharing.landed()
             if self._ahead:
                 self._ahead.clear()
-        for chunk in chunks:
-            chunk.sequence.written += chunk.tokens
-            self._prefill_written += chunk.tokens
+        self._write(chunks)
         return False
-
-    def land(self, sequence: Sequence) -> None:
-        self._prefill_written += sequence.written
 
     def begin_decode(self, sequence: Sequence) -> None:
         blocks = self._tables.pop(sequence.id)
@@ -165,26 +155,20 @@ class BlockAllocator(Allocator):
 
     def _leave(self, sequence: Sequence) -> None:
         self.phases.remove(-sequence.origin % self.block_size)
-        self.decodes.leave(sequence)
+        super()._leave(sequence)
         self._ahead.discard(sequence.id)
 
     def retire(self, sequence: Sequence) -> None:
-        self._retired[sequence.id] = self._table(sequence)
-        self._leave(sequence)
-        self.dead += sequence.written
+        blocks = self._table(sequence)
+        super().retire(sequence)
+        self._tables[sequence.id] = blocks
 
     def release(self, sequence: Sequence) -> None:
         blocks = self._table(sequence)
         if not blocks:
             raise CheckError(f"request {sequence.id} gives back blocks it does not own (a double free)")
-        if sequence.decoding:
-            self._leave(sequence)
-        elif sequence.id in self._retired:
-            del self._retired[sequence.id]
-            self.dead -= sequence.written
-        else:
-            del self._tables[sequence.id]
-            self._prefill_written -= sequence.written
+        self._tables.pop(sequence.id, None)
+        self._forget(sequence)
         sharing = self.sharing
         freed = sharing.release(sequence.id, blocks) if sharing.runs or sharing.last or sharing.moving else blocks
         self.free_blocks += freed

@@ -10,14 +10,15 @@ from typing import NamedTuple
 
 from kvsim.content import Content, Run
 from kvsim.errors import CheckError
-from kvsim.memory.interface import Allocator, Leap
 from kvsim.memory.paged import TABLE_ENTRY_BYTES
 from kvsim.memory.prefix.full import FullGroup
 from kvsim.memory.prefix.holdings import Holding, Holdings, Want
 from kvsim.memory.prefix.lookup import Hit
 from kvsim.memory.prefix.pool import BlockPool
+from kvsim.memory.standing import StandingLeap
+from kvsim.memory.written import WrittenBooks
 from kvsim.request import Sequence
-from kvsim.step import Ask, Chunk, DecodeSet, Grant, PoolUse, Short, Upkeep
+from kvsim.step import Ask, Chunk, Grant, PoolUse, Short
 
 _ENDLESS = 1 << 62
 """More tokens than any sequence has."""
@@ -30,7 +31,7 @@ class _Asked(NamedTuple):
     hit: Hit | None
 
 
-class PrefixAllocator(Allocator):
+class PrefixAllocator(WrittenBooks):
     """Blocks, block tables, and the map from contents to blocks.
 
     `block_size` is in slots. `watermark` is the share of all blocks that an admission must leave free while anything is
@@ -55,13 +56,12 @@ class PrefixAllocator(Allocator):
             raise ValueError(f"pool_slots is {pool_slots}; the pool must hold at least one block of {block_size}")
         if not 0 <= watermark < 1:
             raise ValueError(f"watermark is {watermark}; it must be a share of the pool between 0 and 1")
+        super().__init__()
         self.block_size = block_size
         self.blocks = pool_slots // block_size
         self.pool_slots = self.blocks * block_size
         # The engine takes the share of all its blocks, the null block included, which lies outside this pool.
         self.watermark_blocks = int(watermark * (self.blocks + 1))
-        self.decodes = DecodeSet()
-        self.upkeep = Upkeep()
         self.pool = BlockPool(self.blocks, unknown_first=unknown_first)
         self.holdings = Holdings(
             self.pool, [FullGroup()], block_size=block_size, max_model_len=_ENDLESS, caching=caching
@@ -72,10 +72,6 @@ class PrefixAllocator(Allocator):
         """The latest sequence that owns nothing and was looked up: the head of a queue comes again and again."""
         self._phases: list[dict[int, Sequence]] = [{} for _ in range(block_size)]
         """Decoding sequences by their origin, modulo the block size."""
-        self._prefill_written = 0
-        self._retired: set[int] = set()
-        self.dead = 0
-        """Slots written by sequences that have ended and not yet left."""
 
     # What is there.
 
@@ -199,14 +195,8 @@ class PrefixAllocator(Allocator):
         """Nothing comes free by it."""
         if not stalled:
             self.decodes.advance()
-        for chunk in chunks:
-            chunk.sequence.written += chunk.tokens
-            self._prefill_written += chunk.tokens
+        self._write(chunks)
         return False
-
-    def land(self, sequence: Sequence) -> None:
-        """As if computed here."""
-        self._prefill_written += sequence.written
 
     def begin_decode(self, sequence: Sequence) -> None:
         """It joins its phase."""
@@ -214,28 +204,16 @@ class PrefixAllocator(Allocator):
         self.decodes.join(sequence)
         self._phases[sequence.origin % self.block_size][sequence.id] = sequence
 
-    def retire(self, sequence: Sequence) -> None:
-        """Its blocks stay in the map."""
-        self._leave(sequence)
-        self._retired.add(sequence.id)
-        self.dead += sequence.written
-
     def _leave(self, sequence: Sequence) -> None:
         del self._phases[sequence.origin % self.block_size][sequence.id]
-        self.decodes.leave(sequence)
+        super()._leave(sequence)
 
     def release(self, sequence: Sequence) -> None:
         """What it leaves stays cached, as far as the blocks are full."""
         held = self._held.pop(sequence.id, None)
         if held is None:
             raise CheckError(f"request {sequence.id} gives back blocks it does not own (a double free)")
-        if sequence.decoding:
-            self._leave(sequence)
-        elif sequence.id in self._retired:
-            self._retired.remove(sequence.id)
-            self.dead -= sequence.written
-        else:
-            self._prefill_written -= sequence.written
+        self._forget(sequence)
         free = self.pool.free_blocks
         self.holdings.release(held)
         self.upkeep.frees += self.pool.free_blocks - free
@@ -245,33 +223,16 @@ class PrefixAllocator(Allocator):
         return PrefixLeap(self, limit)
 
 
-class PrefixLeap(Leap):
+class PrefixLeap(StandingLeap):
     """Steps in which nobody needs a new block: everyone fills what it has."""
 
-    __slots__ = ("_allocator", "_unwritten", "_use")
+    __slots__ = ("_allocator",)
 
     def __init__(self, allocator: PrefixAllocator, limit: int) -> None:
         size, clock = allocator.block_size, allocator.decodes.clock
-        self._allocator = allocator
-        self._use = allocator.usage()
-        self._unwritten = self.bound = self._use.unwritten
         ahead = (step for step in range(min(limit, size)) if allocator._phases[-(clock + step) % size])
-        self.steps = next(ahead, limit)
-
-    def use_at(self, step: int) -> PoolUse:
-        """What is unwritten becomes used."""
-        written = self._allocator.decodes.count * step
-        return self._use._replace(used=self._use.used + written, unwritten=self._unwritten - written)
-
-    def unwritten_sum(self, steps: int, a: int, b: int) -> int:
-        """In closed form: the level falls by the batch from step to step."""
-        fall = self._allocator.decodes.count
-        ones, first, second = steps, steps * (steps - 1) // 2, (steps - 1) * steps * (2 * steps - 1) // 6
-        return a * (self._unwritten * ones - fall * first) + b * (self._unwritten * first - fall * second)
-
-    def unwritten_peak(self, first: int, last: int) -> int:
-        """The first step's."""
-        return self._unwritten - self._allocator.decodes.count * first
+        super().__init__(allocator.decodes, allocator.usage(), next(ahead, limit))
+        self._allocator = allocator
 
     def apply(self, steps: int) -> None:
         """A block that fills is stored in the step that writes its last token."""

@@ -7,10 +7,10 @@ from typing import Any
 
 from kvsim.errors import CheckError
 from kvsim.memory.interface import Extent
-from kvsim.memory.regions.leap import RegionLeap
 from kvsim.memory.regions.placing import Placing, Region
+from kvsim.memory.standing import StandingLeap
 from kvsim.request import Sequence
-from kvsim.step import Ask, Blocked, Chunk, Grant, PoolUse, Short, Upkeep
+from kvsim.step import Ask, Blocked, Chunk, Grant, PoolUse, Short
 
 TABLE_ENTRY_BYTES = 16
 """A region is known by its address and its length, 64 bits each."""
@@ -27,11 +27,6 @@ class RegionAllocator(Placing):
 
     def __init__(self, pool_slots: int, **how: Any) -> None:
         super().__init__(pool_slots, **how)
-        self.upkeep = Upkeep()
-        self._prefill_written = 0
-        self._retired: set[int] = set()
-        """Sequences that have ended and not yet left."""
-        self._dead = 0
         self._due: list[tuple[int, int, Sequence]] = []
         """Heap of (clock at which the region is full, admission, sequence); entries of the past are skipped."""
 
@@ -109,9 +104,7 @@ class RegionAllocator(Placing):
     def settle(self, chunks: Iterable[Chunk], *, stalled: bool = False) -> bool:
         if not stalled:
             self.decodes.advance()
-        for chunk in chunks:
-            chunk.sequence.written += chunk.tokens
-            self._prefill_written += chunk.tokens
+        self._write(chunks)
         if not self._sources:
             return False
         for region, _ in self._sources:
@@ -120,42 +113,28 @@ class RegionAllocator(Placing):
         self._moving = 0
         return True
 
-    def land(self, sequence: Sequence) -> None:
-        self._prefill_written += sequence.written
-
     def begin_decode(self, sequence: Sequence) -> None:
         self._prefill_written -= sequence.written
         self.decodes.join(sequence)
         self._watch(sequence)
-
-    def retire(self, sequence: Sequence) -> None:
-        self.decodes.leave(sequence)
-        self._retired.add(sequence.id)
-        self._dead += sequence.written
 
     def release(self, sequence: Sequence) -> None:
         region = self._regions.pop(sequence.id, None)
         if region is None:
             raise CheckError(f"request {sequence.id} gives back a region it does not own (a double free)")
         del self._owners[sequence.id]
-        if sequence.decoding:
-            self.decodes.leave(sequence)
-        elif sequence.id in self._retired:
-            self._retired.discard(sequence.id)
-            self._dead -= sequence.written
-        else:
-            self._prefill_written -= sequence.written
+        self._forget(sequence)
         self._space.give(*region)
         self.upkeep.frees += 1
 
-    def leap(self, limit: int) -> RegionLeap:
+    def leap(self, limit: int) -> StandingLeap:
         due = self._next_due()
         steps = limit if due is None else min(limit, due - self.decodes.clock)
-        return RegionLeap(self.decodes, self.usage(), steps)
+        return StandingLeap(self.decodes, self.usage(), steps)
 
     def usage(self) -> PoolUse:
         used, moving = self.decodes.written + self._prefill_written, self._moving
-        free, rounding, dead = self._space.free, self._space.rounding, self._dead
+        free, rounding, dead = self._space.free, self._space.rounding, self.dead
         unwritten = self.pool_slots - free - rounding - used - dead - moving
         return PoolUse(used, unwritten, dead, moving, 0, free, self._space.largest, rounding)
 
@@ -195,9 +174,9 @@ class RegionAllocator(Placing):
         if rounding != space.rounding:
             raise CheckError(f"{self.name}: {space.rounding} slots count as rounding, regions leave {rounding}")
         written = sum(self.decodes.written_of(s) for s in owners)
-        if written != self.decodes.written + self._prefill_written + self._dead:
+        if written != self.decodes.written + self._prefill_written + self.dead:
             raise CheckError(
-                f"{self.name}: {self.usage().used} slots are counted as used and {self._dead} as dead, "
+                f"{self.name}: {self.usage().used} slots are counted as used and {self.dead} as dead, "
                 f"live requests have written {written}"
             )
 

@@ -1,15 +1,15 @@
 """Where regions lie and how they come to lie elsewhere: placing, growing, moving by parts, sliding together."""
 
 from kvsim.memory.addresses import AddressSpace, BuddySpace, Space
-from kvsim.memory.interface import Allocator
+from kvsim.memory.written import WrittenBooks
 from kvsim.request import Sequence
-from kvsim.step import Ask, Blocked, DecodeSet, Short
+from kvsim.step import Ask, Blocked, Short
 
 Region = tuple[int, int]
 """(start, length) in slots; the length is what was asked, without the rounding of the address space."""
 
 
-class Placing(Allocator):
+class Placing(WrittenBooks):
     """The regions of an allocator, put where `fit` says (see `AddressSpace`, `BuddySpace`).
 
     A region that must grow does so in place where the hole right behind it is large enough; otherwise its written
@@ -46,8 +46,8 @@ class Placing(Allocator):
             raise ValueError("compaction is on, but the blocks of fit buddy have fixed places; use another fit")
         if parts < 1 or (in_place and parts > 1):
             raise ValueError(f"parts is {parts}; it must be at least 1, and 1 where regions grow in place")
+        super().__init__()
         self.pool_slots = pool_slots
-        self.decodes = DecodeSet()
         self._space: Space = BuddySpace(pool_slots) if fit == "buddy" else AddressSpace(pool_slots, fit=fit, unit=unit)
         self._in_place = in_place
         self._parts = parts

@@ -1,11 +1,11 @@
-"""The leap of an allocator whose regions stay as they are until one of them is full."""
+"""The leap of an allocator in which nobody gets any room while it lasts."""
 
 from kvsim.memory.interface import Leap
 from kvsim.step import DecodeSet, PoolUse
 
 
-class RegionLeap(Leap):
-    """Decode steps inside the regions as they are: what is not written shrinks by one slot per sequence and step."""
+class StandingLeap(Leap):
+    """Decode steps in the room that everyone has: what is not written shrinks by one slot per sequence and step."""
 
     __slots__ = ("_count", "_decodes", "_unwritten", "_use")
 

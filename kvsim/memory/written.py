@@ -1,0 +1,51 @@
+"""What every allocator that keeps KV counts of its sequences: who has written how much, and who has ended."""
+
+from collections.abc import Iterable
+
+from kvsim.memory.interface import Allocator
+from kvsim.request import Sequence
+from kvsim.step import Chunk, DecodeSet, Upkeep
+
+
+class WrittenBooks(Allocator):
+    """Written tokens of the decoding sequences (`decodes`), of those that do not decode, and of those that have ended.
+
+    A subclass says what else happens when a sequence leaves the decode set (`_leave`).
+    """
+
+    def __init__(self) -> None:
+        self.decodes = DecodeSet()
+        self.upkeep = Upkeep()
+        self._prefill_written = 0
+        self._retired: set[int] = set()
+        """Sequences that have ended and not yet left."""
+        self.dead = 0
+        """Slots that these have written."""
+
+    def land(self, sequence: Sequence) -> None:
+        self._prefill_written += sequence.written
+
+    def retire(self, sequence: Sequence) -> None:
+        self._leave(sequence)
+        self._retired.add(sequence.id)
+        self.dead += sequence.written
+
+    def _write(self, chunks: Iterable[Chunk]) -> None:
+        """Prompts have come so much further."""
+        for chunk in chunks:
+            chunk.sequence.written += chunk.tokens
+            self._prefill_written += chunk.tokens
+
+    def _leave(self, sequence: Sequence) -> None:
+        """It decodes no more."""
+        self.decodes.leave(sequence)
+
+    def _forget(self, sequence: Sequence) -> None:
+        """What it has written counts no more; its own numbers are brought up to date."""
+        if sequence.decoding:
+            self._leave(sequence)
+        elif sequence.id in self._retired:
+            self._retired.remove(sequence.id)
+            self.dead -= sequence.written
+        else:
+            self._prefill_written -= sequence.written
