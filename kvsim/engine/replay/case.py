@@ -13,6 +13,9 @@ MOST = 1 << 53
 STREAM_TOKENS = 1 << 20
 """A token is the number stream x 2^20 + position, so that streams lie end to end on one line of tokens."""
 
+FIRST_OUTPUT_STREAM = 1_000_000
+"""The output of request i is stream FIRST_OUTPUT_STREAM + i, unless it names another."""
+
 _FORM = 'a prompt is a list of segments such as {"s": 1, "n": 100} or {"ids": [1, 2]}'
 
 

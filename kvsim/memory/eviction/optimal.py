@@ -1,12 +1,12 @@
 """Belady's rule, which no engine can follow: the block that will be used again latest goes first. The ceiling."""
 
 from collections.abc import Sequence
-from heapq import heappop, heappush
 
-from kvsim.memory.eviction.interface import Blocks, Cache
+from kvsim.memory.eviction.interface import Blocks
+from kvsim.memory.eviction.ranked import Ranked
 
 
-class Optimal(Cache):
+class Optimal(Ranked):
     """Knows all prompts, in the order in which they will be served; no policy finds more blocks.
 
     What is never used again is not kept. Of blocks that are used again by the same prompt the one nearest its end goes
@@ -19,15 +19,6 @@ class Optimal(Cache):
         self._prompts = len(prompts)
         self._next_uses = _next_uses(prompts)
         self._served = 0
-        self._ranks: dict[int, tuple[int, int]] = {}
-        self._heap: list[tuple[tuple[int, int], int]] = []
-        """(rank, block), the next to go on top; ranks that are no longer a block's own are skipped."""
-
-    def __contains__(self, block: int) -> bool:
-        return block in self._ranks
-
-    def __len__(self) -> int:
-        return len(self._ranks)
 
     def serve(self, blocks: Blocks) -> int:
         """The next of the prompts that were announced."""
@@ -41,16 +32,7 @@ class Optimal(Cache):
         if next_use == self._prompts:
             self._ranks.pop(block, None)
             return
-        self._ranks[block] = rank = (-next_use, -position)
-        heappush(self._heap, (rank, block))
-
-    def evict(self) -> None:
-        """Throw out the one used latest."""
-        while True:
-            rank, block = heappop(self._heap)
-            if self._ranks.get(block) == rank:
-                del self._ranks[block]
-                return
+        self._set(block, (-next_use, -position))
 
 
 def _next_uses(prompts: Sequence[Blocks]) -> list[list[int]]:

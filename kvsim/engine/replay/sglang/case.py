@@ -3,21 +3,11 @@
 from typing import Any
 
 from kvsim.content import Content, Run
+from kvsim.engine.replay.case import MOST, Record, is_whole, stream_run
 from kvsim.errors import InputError
 from kvsim.memory.radix.eviction import POLICIES
 from kvsim.memory.radix.host import WRITE_POLICIES
 from kvsim.scheduling.sglang.order import AGNOSTIC, AWARE
-
-Record = dict[str, Any]
-
-STREAM_TOKENS = 1 << 20
-"""Token id = stream x this + position: how the cases name tokens."""
-
-FIRST_OUTPUT_STREAM = 1_000_000
-"""The output of request i is stream FIRST_OUTPUT_STREAM + i, unless it names another."""
-
-_MOST = 1 << 53
-"""The largest whole number that every reader of JSON keeps apart from its neighbours."""
 
 _SHARED = {"mode": "stream", "tree": "unified", "page_size": 1, "eviction_policy": "lru"}
 _STREAM: Record = {
@@ -83,12 +73,12 @@ def content_of(segments: object, where: str) -> Content:
         try:
             ids = segment.get("ids")
             runs = (
-                [run_at(segment["s"], segment.get("o", 0), segment["n"])]
+                [stream_run(segment["s"], segment.get("o", 0), segment["n"])]
                 if ids is None
                 else [Run(0, token, 1) for token in ids]
             )
             for run in runs:
-                if not all(_whole(part, 0) for part in run):
+                if not all(is_whole(part, 0, MOST) for part in run):
                     raise TypeError
                 content.append(run)
         except (AttributeError, KeyError, TypeError) as error:
@@ -96,15 +86,10 @@ def content_of(segments: object, where: str) -> Content:
     return content
 
 
-def run_at(stream: int, offset: int, tokens: int) -> Run:
-    """Part of a case's stream. All tokens are runs of one stream, in which a token's place is its id."""
-    return Run(0, stream * STREAM_TOKENS + offset, tokens)
-
-
 def field_of(entry: object, key: str, where: str, *, least: int | None = None) -> Any:
     """A field of a request or an operation: a whole number from `least` on, or without that a text."""
     value = entry.get(key) if isinstance(entry, dict) else None
-    if not (isinstance(value, str) if least is None else _whole(value, least)):
+    if not (isinstance(value, str) if least is None else is_whole(value, least, MOST)):
         what = "a text" if least is None else f"a whole number, {least} or more"
         raise InputError(f"{where}: {key} is {value!r}; it must be {what}")
     return value
@@ -130,14 +115,10 @@ def _check(name: str, key: str, value: object, default: object) -> None:
     elif isinstance(default, bool):
         right, form = isinstance(value, bool), "true or false"
     elif isinstance(default, float):
-        right = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST
+        right = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < MOST
         form = "a number, 0 or more"
     else:
         least = _LEAST.get(key, 1)
-        right, form = _whole(value, least), f"a whole number, {least} or more"
+        right, form = is_whole(value, least, MOST), f"a whole number, {least} or more"
     if not right:
         raise InputError(f"{name} is {value!r}; it must be {form}")
-
-
-def _whole(value: object, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= _MOST

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from kvsim.engine.replay.sglang.case import Record, content_of, field_of
+from kvsim.engine.replay.case import Record
+from kvsim.engine.replay.sglang.case import content_of, field_of
 from kvsim.errors import InputError
 from kvsim.memory.radix.host import TieredRadixTree
 from kvsim.memory.radix.interface import Match, PrefixTree

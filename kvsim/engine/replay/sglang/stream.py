@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from kvsim.engine.replay.sglang.case import FIRST_OUTPUT_STREAM, Record, content_of, field_of, run_at
+from kvsim.engine.replay.case import FIRST_OUTPUT_STREAM, Record, stream_run
+from kvsim.engine.replay.sglang.case import content_of, field_of
 from kvsim.engine.replay.sglang.ops import pool_state
 from kvsim.errors import InputError
 from kvsim.memory.radix.interface import NoTree, PrefixTree
@@ -136,7 +137,7 @@ class Telling:
             content=prompt,
             prompt_tokens=prompt.tokens,
             max_new=clipped_output(wanted, prompt.tokens, settings["context_len"], pool),
-            output=run_at(stream, 0, 1),
+            output=stream_run(stream, 0, 1),
             ignore_eos=bool(entry.get("ignore_eos", settings["ignore_eos"])),
             priority=entry.get("priority", 0),
         )

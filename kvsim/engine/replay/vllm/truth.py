@@ -3,12 +3,9 @@
 from typing import Any
 
 from kvsim.content import Content
-from kvsim.engine.replay.case import MOST, Record, is_whole, prompt_of, shown, stream_run
+from kvsim.engine.replay.case import FIRST_OUTPUT_STREAM, MOST, Record, is_whole, prompt_of, shown, stream_run
 from kvsim.errors import InputError
 from kvsim.request import Sequence
-
-_FIRST_OUT_STREAM = 1_000_000
-"""The output stream of the first request; each further one has the next."""
 
 _REQUEST = {
     "id": "a text, another for each request",
@@ -67,7 +64,7 @@ class Truth:
         self.allowed = min(wanted, max_model_len - self.prompt)
         self.content = Content(prompt.runs)
         """Its prompt and all of its output."""
-        stream = _number(entry, "out_stream", where, 0) if "out_stream" in entry else _FIRST_OUT_STREAM + index
+        stream = _number(entry, "out_stream", where, 0) if "out_stream" in entry else FIRST_OUTPUT_STREAM + index
         self.content.append(stream_run(stream, 0, self.allowed))
         priority = _number(entry, "priority", where, -MOST) if "priority" in entry else 0
         self.sequence = Sequence(index, self.prompt, wanted, arrival_ps=self.arrival, priority=priority)
