@@ -10,15 +10,14 @@ from collections.abc import Callable
 
 from simpy import Event
 
-from kvsim.engine.beams import Beams
+from kvsim.engine.ahead import Foresight
 from kvsim.engine.check import Auditor
 from kvsim.engine.clock import ARRIVAL, STEP_END, At, Clock
-from kvsim.engine.finishes import Finishes
-from kvsim.engine.flight import Flight, LeapInFlight, StepInFlight
+from kvsim.engine.flight import Flight
 from kvsim.engine.progress import ProgressWatch
 from kvsim.engine.recording import Recording
+from kvsim.engine.takeoff import Takeoff
 from kvsim.errors import CheckError, RunError
-from kvsim.metrics.memory import Batch, Beside, Ramp
 from kvsim.metrics.requests import Journey, entering
 from kvsim.request import Request, Sequence
 from kvsim.scheduling.interface import Scheduler
@@ -50,7 +49,6 @@ class Replica:
         self.clock = clock
         self.scheduler = scheduler
         self.allocator = scheduler.allocator
-        self.timing = timing
         self.recording = recording
         self.max_model_len = max_model_len
         self._addresses = recording.addresses
@@ -59,7 +57,6 @@ class Replica:
         """When the last thing happened."""
         self.exhausted = False
         """No more requests will come."""
-        self._reference_need = reference_need
         self._leaps = leaps
         self._horizon_ps = horizon_ps
         self._auditor = auditor
@@ -68,8 +65,8 @@ class Replica:
         self._flight: Flight | None = None
         self._next: Event | None = None
         """The event at which the flight ends, or an idle replica wakes; any other has been overtaken."""
-        self._finishes = Finishes()
-        self._beams = Beams()
+        self._foresight = Foresight(self.allocator, recording.memory.never_written)
+        self._takeoff = Takeoff(scheduler, timing, recording, self._foresight, reference_need=reference_need)
         self._unforked: dict[int, Journey] = {}
         """Samples whose prompt is still being computed, by the sequence that they will be."""
         self._leaving: list[Journey] = []
@@ -159,7 +156,7 @@ class Replica:
             sampled = self._flight.finish(self.live)
             self._flight = None
             self._finish_due(self._sampled(sampled) if sampled else [])
-            if self._beams.to_come:
+            if self._foresight.beams.to_come:
                 self._replace_due()
             if self._leaving:
                 for journey in self._leaving:
@@ -174,7 +171,7 @@ class Replica:
     def _begin(self) -> None:
         now = self.clock.now_ps
         if self._horizon_ps is None or now < self._horizon_ps:
-            self._flight = (self._leap(now) if self._leaps else None) or self._step(now)
+            self._flight = (self._takeoff.leap(now) if self._leaps else None) or self._step(now)
         if self._flight is None:
             self._next = None
             self._note_addresses(stalled=True)
@@ -191,72 +188,12 @@ class Replica:
         self.recording.planned(plan)
         if self._addresses is not None:
             self._note_addresses(stalled=plan.stalled)
-        prefill, tokens = 0, plan.decodes
+        tokens = plan.decodes
         for chunk in plan.chunks:
-            prefill += chunk.tokens
             if chunk.written + chunk.tokens == chunk.sequence.tokens:
                 tokens += chunk.sequence.seats
         self._progress.step(now, tokens)
-        return StepInFlight(
-            now,
-            self.timing.step_ps(plan),
-            plan,
-            self.scheduler,
-            self.recording,
-            self._beside(),
-            self._batch(prefill, plan.decodes, plan.padding_tokens, plan.rows.context, tokens),
-        )
-
-    def _leap(self, now: int) -> Flight | None:
-        """Leap if nothing but decoding will happen for a while, up to the first finish; else None."""
-        decodes, finish = self.allocator.decodes, self._finishes.next()
-        if finish is None:
-            return None
-        if self._beams.to_come:
-            finish = min(finish, self._beams.to_come[0][0])
-        limit = self.scheduler.stable_steps(finish - decodes.clock)
-        if not limit:
-            return None
-        rows, context, pairs = self.scheduler.rows()
-        if self.allocator.keeps:
-            base, slope = self.timing.decode(rows)
-            ramp = Ramp(base + slope * context, slope * rows)
-        else:
-            base, slope, pair, below = self.timing.anew(rows, context)
-            limit = limit if below is None else min(limit, -((context - below) // rows))
-            # With the growth of each context by a token, the pairs grow by the contexts so far, one more for each.
-            ramp = Ramp(base + slope * context + pair * pairs, slope * rows + pair * (context + rows), pair * rows)
-        if slope < 0:
-            raise CheckError(f"a context token takes {slope} ps: the clock must go forward, so no part of a step may")
-        leap = self.allocator.leap(limit)
-        if leap.steps < 1:
-            return None
-        count = decodes.count
-        return LeapInFlight(
-            now,
-            ramp,
-            leap,
-            self.allocator,
-            self.recording,
-            self._beside(),
-            self._batch(0, count, rows - count, context, count),
-        )
-
-    def _beside(self) -> Beside:
-        """What is lost to shape, shared and kept twice, as it is after the plan."""
-        external, host = 0, self.scheduler.host
-        if self.allocator.has_holes:
-            head = self.scheduler.head
-            need = self._reference_need if head is None else self.allocator.capacity(head.reach)
-            external = self.allocator.external(need)
-        return self.recording.beside(external, self.allocator, 0 if host is None else host.used)
-
-    def _batch(self, prefill: int, decodes: int, padding: int, context: int, tokens: int) -> Batch:
-        scheduler = self.scheduler
-        running, waiting = len(scheduler.running), scheduler.waiting_count
-        own = self.allocator.decodes.written + decodes if decodes else 0
-        requests = scheduler.running_requests
-        return Batch(prefill, decodes, padding, context, running, waiting, tokens, requests, context - own)
+        return self._takeoff.step(now, plan, tokens)
 
     # Plans.
 
@@ -286,7 +223,7 @@ class Replica:
 
     def _take_note(self, now: int, plan: StepPlan) -> None:
         """What happened while the plan was made."""
-        recording, live, allocator = self.recording, self.live, self.allocator
+        recording, live, foresight = self.recording, self.live, self._foresight
         for sequence, short, outcome in plan.blocked:
             recording.blocked(now, live[sequence.id], short, outcome)
         for victim in plan.preempted:
@@ -301,12 +238,11 @@ class Replica:
         for sequence in plan.resumed:
             journey = live[sequence.id]
             recording.resumed(now, journey)
-            recording.memory.never_written.owns(sequence, allocator.owned(sequence) - journey.written_in_all)
+            foresight.holds(journey)
             if sequence.decoding:
-                self._expect(journey)
+                foresight.expect(journey)
         for chunk in plan.chunks:
-            journey = live[chunk.sequence.id]
-            recording.memory.never_written.owns(chunk.sequence, allocator.owned(chunk.sequence) - journey.furthest)
+            foresight.holds(live[chunk.sequence.id])
 
     # Ends.
 
@@ -318,54 +254,25 @@ class Replica:
                 self.live[sequence.id] = self._unforked.pop(sequence.id)
             journey = self.live[sequence.id]
             self.recording.sampled(now, journey)
-            if not self._expect(journey):
+            if not self._foresight.expect(journey):
                 due.append(sequence)
             elif journey.request.replacements and journey is journey.samples[0]:
-                self._beams.expect(self.allocator.decodes.clock, journey)
+                self._foresight.beams.expect(self.allocator.decodes.clock, journey)
         return due
 
     def _replace_due(self) -> None:
         """Beam search drops candidates, and others go on in their place as well."""
-        decodes = self.allocator.decodes
-        for dropped, kept in self._beams.due(decodes.clock):
+        for dropped, kept in self._foresight.beams.due(self.allocator.decodes.clock):
             old, new = dropped.sequence, kept.sequence
             side_by_side = old.decoding and new.decoding and old.origin == new.origin
             if side_by_side and self.live.get(old.id) is dropped and self.live.get(new.id) is kept:
                 common = self.scheduler.replace(old, new)
                 self.recording.replaced(old, new, common)
-                end = dropped.written_in_all
-                owned = self.allocator.owned(old)
-                if owned >= end:
-                    for sample in (old, new):
-                        self.recording.memory.never_written.gives_back(sample)
-                        self.recording.memory.never_written.will_own(sample, decodes.clock, owned - end)
-
-    def _expect(self, journey: Journey) -> bool:
-        """Foresee the end of a request that has begun to decode; False if it has nothing to emit any more."""
-        sequence, allocator, clock = journey.sequence, self.allocator, self.allocator.decodes.clock
-        written = allocator.decodes.written_of(sequence)
-        to_come = journey.written_in_all - written
-        if not to_come:
-            return False
-        self._finishes.expect(clock + to_come, sequence)
-        end, owned, never_written = (
-            journey.written_in_all,
-            allocator.owned(sequence),
-            self.recording.memory.never_written,
-        )
-        if owned < end:
-            # It will own slots that it never writes from the step on in which it gets its last ones.
-            never_written.will_own(
-                sequence, allocator.last_growth(end) - sequence.origin, allocator.capacity(end) - end
-            )
-        elif sequence.request is not None:
-            # Its last block may still be held by other samples; from the next step on it has its own.
-            never_written.will_own(sequence, clock, owned - end)
-        return True
+                self._foresight.replaced(dropped, kept)
 
     def _finish_due(self, due: list[Sequence]) -> None:
         """Everyone that has emitted its last token is done, in admission order."""
-        due += self._finishes.due(self.allocator.decodes.clock)
+        due += self._foresight.due()
         if len(due) > 1:
             due.sort(key=lambda sequence: sequence.admission)
         if due:
