@@ -6,8 +6,8 @@ from kvsim.metrics.result import Result
 from kvsim.reporting.comparison import waste_share
 
 LEGEND = (
-    "Memory is in shares of the pool, mean / peak. waste: the share of the slots not free that hold no valid KV of a "
-    "live request."
+    "Memory is in shares of the pool, mean / peak. waste: of the slots neither free nor cached, the share that holds "
+    "no valid KV of a live request."
 )
 """How to read the table of a comparison."""
 

@@ -77,6 +77,7 @@ def run(
         window=settings.window.until,
         slo=simulation.slo,
         warmup_ps=settings.window.warmup,
+        caches=simulation.scheduler.allocator.caches,
         addresses=recording.addresses.log if recording.addresses else None,
     )
     return Result(

@@ -18,6 +18,7 @@ from kvsim.workload.beam import Beam
 from kvsim.workload.client import MODEL_LIMIT, MaxTokens, Patience, max_tokens_rule
 from kvsim.workload.lengths import LengthDistribution
 from kvsim.workload.readers.interface import Row
+from kvsim.workload.shared_prefix import SharedPrefix
 from kvsim.workload.streams import Streams
 
 
@@ -93,7 +94,8 @@ class Workload:
 
     `max_tokens` is a whole number, "model_limit" (the engine allows what its model does) or {"times_output":
     factor}. `samples` outputs are asked of every request, each of a length of its own where lengths are drawn.
-    With `beam` they are the candidates of a beam search, all as long as the first.
+    With `beam` they are the candidates of a beam search, all as long as the first. With `prefix` every prompt begins
+    with a system prompt, which its length includes; one that is too short for it and a token more is made that long.
     `cancel` says which clients give up and when; `priority` and `tenant` are put on every request.
     `seed` is the root of all draws. ValueError on a wrong argument, InputError on a wrong trace.
     """
@@ -106,6 +108,7 @@ class Workload:
         max_tokens: int | str | Mapping[str, float] | MaxTokens = MODEL_LIMIT,
         samples: int = 1,
         beam: Beam | None = None,
+        prefix: SharedPrefix | None = None,
         cancel: Patience | None = None,
         priority: int = 0,
         tenant: str = "",
@@ -120,6 +123,7 @@ class Workload:
             raise ValueError(f"samples: beam search needs at least 2 candidates; got {samples}")
         self._samples = samples
         self._beam = beam
+        self._prefix = prefix
         self._streams = Streams(seed)
         self._max_tokens = max_tokens_rule(max_tokens)
         self._cancel = cancel
@@ -136,7 +140,8 @@ class Workload:
         if self._cancel is not None:
             patiences_ps = self._cancel.patiences_ps(self._streams.generator("cancel"))
         rows = enumerate(self._traffic.rows(self._streams))
-        further = self._samples - 1
+        further, prefix = self._samples - 1, self._prefix
+        groups = prefix.draws(self._streams.generator("prefix")) if prefix else None
         lengths = self._traffic.more_outputs(self._streams) if further and not self._beam else None
         for (number, (arrival_ps, prompt, output)), patience_ps in zip(rows, patiences_ps, strict=False):
             if arrival_ps > LAST_PS:
@@ -148,6 +153,9 @@ class Workload:
             more = (output,) * further if lengths is None else tuple(islice(lengths, further))
             allowed = max_tokens(max((output, *more)) if more else output)
             request = Request(number, arrival_ps, prompt, output, allowed, patience_ps, priority, tenant, more)
+            if prefix and groups:
+                request.prompt_tokens = prefix.prompt_tokens(prompt)
+                request.content = prefix.content(next(groups), number, request.prompt_tokens)
             if self._beam is not None:
                 draws = self._streams.generator("beam", number)
                 request.replacements = self._beam.replacements(draws, self._samples, output)
@@ -161,6 +169,7 @@ class Workload:
             "cancel": None if self._cancel is None else asdict(self._cancel),
             "samples": self._samples,
             "beam": None if self._beam is None else asdict(self._beam),
+            "prefix": None if self._prefix is None else asdict(self._prefix),
             "priority": self._priority,
             "tenant": self._tenant,
         }

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 from typing import NamedTuple
 
-from kvsim.content import Content, Run
+from kvsim.content import ENDLESS, Content, Run, own_stream
 from kvsim.errors import CheckError
 from kvsim.memory.interface import Allocator, Leap
 from kvsim.memory.paged import TABLE_ENTRY_BYTES
@@ -18,9 +18,6 @@ from kvsim.memory.prefix.lookup import Hit
 from kvsim.memory.prefix.pool import BlockPool
 from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, DecodeSet, Grant, PoolUse, Short, Upkeep
-
-_ENDLESS = 1 << 62
-"""More tokens than any sequence has."""
 
 
 class _Asked(NamedTuple):
@@ -60,11 +57,12 @@ class PrefixAllocator(Allocator):
         self.pool_slots = self.blocks * block_size
         # The engine takes the share of all its blocks, the null block included, which lies outside this pool.
         self.watermark_blocks = int(watermark * (self.blocks + 1))
+        self.caches = caching
         self.decodes = DecodeSet()
         self.upkeep = Upkeep()
         self.pool = BlockPool(self.blocks, unknown_first=unknown_first)
         self.holdings = Holdings(
-            self.pool, [FullGroup()], block_size=block_size, max_model_len=_ENDLESS, caching=caching
+            self.pool, [FullGroup()], block_size=block_size, max_model_len=ENDLESS, caching=caching
         )
         self._held: dict[int, Holding] = {}
         """Block tables of those who own something."""
@@ -113,7 +111,7 @@ class PrefixAllocator(Allocator):
         if held is None and self._next and self._next[0] == sequence.id:
             held = self._next[1]
         if held is None:
-            content = sequence.content or Content([Run(-1 - sequence.id, 0, _ENDLESS)])
+            content = sequence.content or Content([Run(own_stream(sequence.id), 0, ENDLESS)])
             held = self.holdings.open(content, sequence.prompt_tokens)
             self._next = sequence.id, held
         return held
