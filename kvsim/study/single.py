@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 from kvsim.engine.run import simulate
+from kvsim.errors import InputError
 from kvsim.metrics.result import Result
 from kvsim.metrics.summary import Moved, Run, metrics, pools
 from kvsim.metrics.tables import Tables
@@ -41,6 +42,11 @@ def run(
     seed = scenario.seed if seed is None else seed
     settings = scenario.settings
     simulation = build(scenario, seed)
+    if addresses and simulation.scheduler.allocator.caches:
+        raise InputError(
+            f"{scenario.label}: addresses are recorded of blocks without contents only; leave --addresses or "
+            "allocator.prefix_caching out"
+        )
     started = time.perf_counter()
     log = simulate(
         simulation.workload,
