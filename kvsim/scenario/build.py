@@ -114,7 +114,7 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     )
     device = None if start is None else Device.serving(start, kv.slots * footprint.kv_bytes_per_token)
     scheduler = _scheduler(scenario, rules, allocator, limit, footprint.kv_bytes_per_token, device)
-    traffic = _traffic(scenario)
+    traffic = _traffic(scenario, identities=allocator.caches)
     return Simulation(
         workload=_workload(settings, traffic, seed),
         traffic=traffic,
@@ -225,7 +225,7 @@ def _allocator(
         raise ValueError(f"allocator {allocator.name}: {error}") from error
 
 
-def _traffic(scenario: Scenario) -> Traffic:
+def _traffic(scenario: Scenario, *, identities: bool) -> Traffic:
     workload = scenario.settings.workload
     if scenario.trace is not None:
         return TraceTraffic(
@@ -235,6 +235,7 @@ def _traffic(scenario: Scenario) -> Traffic:
             sort=workload.sort,
             requests=workload.requests,
             rate=workload.rate,
+            identities=identities,
         )
     # The scenario was checked: generated traffic has a rate, arrivals and both lengths.
     assert workload.rate is not None

@@ -10,7 +10,6 @@ from kvsim.scenario.deployment import SCHEMES, chosen
 from kvsim.scenario.messages import alternatives
 from kvsim.scenario.schema.serving import ContiguousSettings, NoCacheSettings, PagedSettings, VirtualSettings
 from kvsim.scenario.schema.settings import Settings
-from kvsim.scenario.schema.traffic import WorkloadSettings
 from kvsim.units import SIZE_UNITS, format_size
 
 LARGE_GPU_BYTES = 70 * SIZE_UNITS["GiB"]
@@ -73,7 +72,8 @@ def not_modelled(settings: Settings, rules: Profile, footprint: Footprint) -> li
     if isinstance(settings.allocator, PagedSettings):
         said.append("The allocator's own time on the host, beyond what a step costs in any case.")
         if chosen(settings.allocator.prefix_caching, rules.prefix_caching):
-            said += _caching(settings.workload)
+            what = "Slots whose content another live request also holds"
+            said.append(f"{what} are not counted while prefixes are cached.")
     if isinstance(settings.allocator, ContiguousSettings) and settings.allocator.growth == "cat":
         said.append("Where the tensors of one request lie: they stay side by side, as one region.")
     if isinstance(settings.allocator, VirtualSettings):
@@ -88,11 +88,4 @@ def not_modelled(settings: Settings, rules: Profile, footprint: Footprint) -> li
     if isinstance(settings.allocator, NoCacheSettings):
         said.append("The workspace in which a step keeps the keys and values that it throws away afterwards.")
     said.append("Sampling, tokenisation, network and the client's side of TTFT.")
-    return said
-
-
-def _caching(workload: WorkloadSettings) -> list[str]:
-    said = ["Slots whose content another live request also holds are not counted while prefixes are cached."]
-    if workload.trace is not None:
-        said.append("What the prompts of the trace share: a request finds only its own blocks, after a preemption.")
     return said

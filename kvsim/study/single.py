@@ -94,7 +94,7 @@ def run(
         scenario_resolved=resolved,
         provenance=simulation.provenance,
         not_modelled=simulation.not_modelled,
-        notes=simulation.notes + _rows_dropped(scenario, simulation) + _falls_behind(simulation, outcome),
+        notes=simulation.notes + _of_trace(scenario, simulation) + _falls_behind(simulation, outcome),
         published=settings.published or {},
         metrics=metrics(outcome),
         pools=pools(outcome),
@@ -110,15 +110,28 @@ def _as_given(scenario: Scenario) -> str:
     return "\n".join([own[1], *comments])
 
 
-def _rows_dropped(scenario: Scenario, simulation: Simulation) -> list[str]:
-    """A note that says how many rows of a trace were left out, and why."""
-    if not isinstance(simulation.traffic, TraceTraffic) or scenario.settings.workload.on_bad_row != "drop":
+def _of_trace(scenario: Scenario, simulation: Simulation) -> list[str]:
+    """Notes that say how many rows of a trace were left out, and why, and what the others say that is not used."""
+    if not isinstance(simulation.traffic, TraceTraffic):
         return []
-    report = simulation.traffic.survey()
-    if not report.dropped:
-        return []
-    reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(report.dropped.items()))
-    return [f"{sum(report.dropped.values())} of {report.rows_read} rows of the trace were dropped ({reasons})."]
+    said = []
+    if scenario.settings.workload.on_bad_row == "drop" and (report := simulation.traffic.survey()).dropped:
+        reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(report.dropped.items()))
+        said.append(f"{sum(report.dropped.values())} of {report.rows_read} rows of the trace were dropped ({reasons}).")
+    caches, told = simulation.scheduler.allocator.caches, simulation.traffic.prefix_identity == "real"
+    if told and not caches:
+        said.append(
+            "The trace says which prompts begin alike, and this run does not use it: every prompt is computed whole. "
+            "`kvsim hit-curve` counts what is shared."
+        )
+    elif told:
+        said.append(
+            f"The trace tells its prompts apart in blocks of {simulation.traffic.block_tokens} tokens: what they share "
+            "beyond the last equal block, or with an earlier output, counts as unlike."
+        )
+    elif caches:
+        said.append("The trace does not say which prompts begin alike: a request finds only blocks of its own again.")
+    return said
 
 
 def _falls_behind(simulation: Simulation, outcome: Run) -> list[str]:

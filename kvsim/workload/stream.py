@@ -10,6 +10,7 @@ from dataclasses import asdict
 from itertools import islice, repeat
 from typing import Protocol
 
+from kvsim.content import Content
 from kvsim.errors import PastClockError
 from kvsim.request import PS_PER_S, Request
 from kvsim.workload.arguments import check_whole
@@ -30,6 +31,9 @@ class Traffic(Protocol):
 
     def more_outputs(self, streams: Streams) -> Iterator[int] | None:
         """True output lengths of further samples of the same prompts, without end; None: as long as the first."""
+
+    def contents(self) -> Iterator[Content] | None:
+        """What the prompt of each row is; None: nothing is known."""
 
     def describe(self) -> dict[str, object]:
         """What the run folder says of it: plain values, and no time or path of the machine."""
@@ -75,6 +79,9 @@ class GeneratedTraffic:
     def more_outputs(self, streams: Streams) -> Iterator[int]:
         """Drawn from the same law, in a stream of their own."""
         return self._output_tokens.lengths(streams.generator("more_outputs"), self._chunk)
+
+    def contents(self) -> None:
+        """No two prompts are alike."""
 
     def describe(self) -> dict[str, object]:
         """The report for the run folder: the process and the laws with their parameters."""
@@ -142,6 +149,7 @@ class Workload:
         rows = enumerate(self._traffic.rows(self._streams))
         further, prefix = self._samples - 1, self._prefix
         groups = prefix.draws(self._streams.generator("prefix")) if prefix else None
+        contents = self._traffic.contents()
         lengths = self._traffic.more_outputs(self._streams) if further and not self._beam else None
         for (number, (arrival_ps, prompt, output)), patience_ps in zip(rows, patiences_ps, strict=False):
             if arrival_ps > LAST_PS:
@@ -156,6 +164,8 @@ class Workload:
             if prefix and groups:
                 request.prompt_tokens = prefix.prompt_tokens(prompt)
                 request.content = prefix.content(next(groups), number, request.prompt_tokens)
+            elif contents is not None:
+                request.content = next(contents)
             if self._beam is not None:
                 draws = self._streams.generator("beam", number)
                 request.replacements = self._beam.replacements(draws, self._samples, output)

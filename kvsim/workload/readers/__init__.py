@@ -2,9 +2,11 @@
 
 from kvsim.errors import InputError
 from kvsim.workload.readers.azure import AzureReader
+from kvsim.workload.readers.bailian import BailianReader
 from kvsim.workload.readers.interface import Reader, shown
+from kvsim.workload.readers.mooncake import MooncakeReader
 
-READERS: dict[str, Reader] = {reader.format: reader for reader in (AzureReader(),)}
+READERS: dict[str, Reader] = {reader.format: reader for reader in (AzureReader(), MooncakeReader(), BailianReader())}
 """Readers by the name of their format."""
 
 

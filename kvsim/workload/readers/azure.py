@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Protocol
 
 from kvsim.workload.readers import clock, tokens
-from kvsim.workload.readers.interface import Intake, Row, shown
+from kvsim.workload.readers.interface import Identity, Intake, Row, shown
 
 _TIME, _PROMPT, _OUTPUT = "TIMESTAMP", "ContextTokens", "GeneratedTokens"
 
@@ -28,6 +28,7 @@ class AzureReader:
     format: ClassVar[str] = "azure"
     columns: ClassVar[tuple[str, ...]] = (_TIME, _PROMPT, _OUTPUT)
     time_unit: ClassVar[str] = "wall clock"
+    prefix_identity: ClassVar[Identity] = "absent"
 
     def recognises(self, first_line: str) -> bool:
         """At least two of the three columns: where one is missing, the message can say which."""

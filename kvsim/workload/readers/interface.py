@@ -5,7 +5,7 @@ A new format is one file with a class that has these members, and one line in th
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 from kvsim.errors import InputError
 
@@ -13,6 +13,22 @@ Row = tuple[int, int, int]
 """Time in picoseconds since any fixed moment, prompt tokens (at least 1), output tokens (at least 1)."""
 
 OnBadRow = Literal["error", "drop"]
+
+Identity = Literal["absent", "real"]
+"""Whether a trace tells which prompts begin alike."""
+
+BlockId = int | str
+
+
+class Prompt(NamedTuple):
+    """A prompt by what it begins with: the ids of its blocks, head first, the last one perhaps partly filled.
+
+    Tokens behind the last id (less than a block) are like no other prompt's.
+    """
+
+    tokens: int
+    blocks: tuple[BlockId, ...]
+
 
 _SHOWN = 60
 """Characters of a wrong value that a message shows."""
@@ -26,6 +42,7 @@ class Reader(Protocol):
     """What a file of this format must have, for messages."""
     time_unit: ClassVar[str]
     """How the file writes time, for the report."""
+    prefix_identity: ClassVar[Identity]
 
     def recognises(self, first_line: str) -> bool:
         """Whether a file that begins with this line is of this format. Pure; never raises."""
@@ -36,6 +53,22 @@ class Reader(Protocol):
         Keeps `intake.row` and `intake.line` at the row it reads, and hands every row that it cannot use to
         `intake.bad`. Raises InputError where the file as a whole is not of the format.
         """
+
+
+@runtime_checkable
+class PrefixReader(Reader, Protocol):
+    """A reader of a format with real prefix identity."""
+
+    def block_tokens(self, first_line: str) -> int:
+        """Tokens of a block of ids, as the file's first line says or else as the format's published traces have it."""
+
+    def prompts(self, lines: Iterator[str], intake: "Intake", block_tokens: int) -> Iterator[Prompt]:
+        """The prompts in file order, as `rows` reads rows; what else a row says is not looked at."""
+
+    def calls(
+        self, lines: Iterator[str], intake: "Intake", block_tokens: int
+    ) -> Iterator[tuple[Row, tuple[BlockId, ...]]]:
+        """The rows as `rows` has them, each with the ids of its prompt; bad ids make a bad row."""
 
 
 @dataclass
@@ -82,7 +115,7 @@ class Report:
     dropped: dict[str, int]
     ignored_columns: tuple[str, ...]
     span_ps: int
-    prefix_identity: str = "absent"
+    prefix_identity: Identity
 
 
 def shown(value: object) -> str:
