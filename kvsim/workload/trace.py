@@ -7,14 +7,16 @@ from difflib import get_close_matches
 from itertools import chain, islice
 from pathlib import Path
 
+from kvsim.content import Content
 from kvsim.errors import InputError
 from kvsim.request import PS_PER_S
 from kvsim.workload.arguments import check_positive, check_whole
 from kvsim.workload.arrivals import as_written
 from kvsim.workload.readers import READERS, detect
-from kvsim.workload.readers.interface import Identity, Intake, OnBadRow, Reader, Report, Row
+from kvsim.workload.readers.interface import Identity, Intake, OnBadRow, PrefixReader, Reader, Report, Row
 from kvsim.workload.readers.text import text_lines
 from kvsim.workload.streams import Streams
+from kvsim.workload.trace_contents import prompt_contents
 
 PACKAGED = {
     "azure-conv-2023": "azure-conv-2023.csv",
@@ -45,12 +47,13 @@ def opened(path: Path, reader: Reader | None, intake: Intake) -> tuple[Reader, s
 
 
 class TraceTraffic:
-    """Requests as a trace recorded them: time, prompt tokens, output tokens; prefix identities are not used.
+    """Requests as a trace recorded them: time, prompt tokens, output tokens; and what prompts share, if it says so.
 
     `trace` is a path or a name in `PACKAGED`; `format` a name in `READERS` (None: found by the header).
     `on_bad_row` "drop" leaves bad rows out and counts them. `sort` puts rows in order of time (equal times
     stay in file order) and holds some 60 bytes a row; without it rows out of order are an error. `requests`
-    keeps the first so many rows.
+    keeps the first so many rows. With `identities` the requests get what the trace tells of their prompts' contents,
+    and a row whose ids are wrong is a bad row.
 
     The first kept row arrives at 0. `rate` (per second) warps time, so that the mean gap between the kept
     rows is 1 / rate: bursts keep their shape. `time_scale` multiplies every gap instead. At most one of the
@@ -69,6 +72,7 @@ class TraceTraffic:
         requests: int | None = None,
         rate: float | None = None,
         time_scale: float | None = None,
+        identities: bool = False,
     ) -> None:
         if format is not None and format not in READERS:
             raise ValueError(f"format: must be one of {', '.join(READERS)}; got {format!r}")
@@ -90,12 +94,21 @@ class TraceTraffic:
         self._requests = requests
         self._rate = rate
         self._time_scale = time_scale
+        self._identities = identities
         self._report: Report | None = None
 
     @property
     def prefix_identity(self) -> Identity:
         """Whether the trace tells which prompts begin alike. Reads its first line."""
         return opened(self._path, self._reader, Intake(self.trace))[0].prefix_identity
+
+    @property
+    def block_tokens(self) -> int | None:
+        """By how many tokens it tells prompts apart; None: it does not, or is not asked. Reads its first line."""
+        reader, first_line, _ = opened(self._path, self._reader, Intake(self.trace))
+        if self._identities and isinstance(reader, PrefixReader):
+            return reader.block_tokens(first_line)
+        return None
 
     def survey(self) -> Report:
         """Read the trace once, up to the last row that will be a request, and say what is in it.
@@ -121,6 +134,21 @@ class TraceTraffic:
             ((time_ps * numerator + half) // denominator, prompt, output)
             for time_ps, prompt, output in self._recorded()
         )
+
+    def contents(self) -> Iterator[Content] | None:
+        """What the prompt of each row is, in the order of `rows`; reads the file once more. None: nothing is told.
+
+        With `sort` it holds the ids of all prompts.
+        """
+        intake = Intake(self.trace, self._on_bad_row)
+        reader, first_line, lines = opened(self._path, self._reader, intake)
+        if not self._identities or not isinstance(reader, PrefixReader):
+            return None
+        size = reader.block_tokens(first_line)
+        calls = reader.calls(chain([first_line], lines), intake, size)
+        if self._sort:
+            calls = iter(sorted(calls, key=lambda call: call[0][0]))
+        return prompt_contents(((row[1], ids) for row, ids in calls), size)
 
     def more_outputs(self, streams: Streams) -> None:
         """A trace tells one length a request: further samples are as long."""
@@ -168,7 +196,11 @@ class TraceTraffic:
         """One pass over the file in the trace's own time; leaves the report behind at its end."""
         intake = Intake(self.trace, self._on_bad_row)
         reader, first_line, lines = opened(self._path, self._reader, intake)
-        found = reader.rows(chain([first_line], lines), intake)
+        if self._identities and isinstance(reader, PrefixReader):
+            calls = reader.calls(chain([first_line], lines), intake, reader.block_tokens(first_line))
+            found: Iterator[Row] = (row for row, _ in calls)
+        else:
+            found = reader.rows(chain([first_line], lines), intake)
         in_order = _sorted_by_time(found) if self._sort else found
         kept = 0
         first_ps = last_ps = 0

@@ -65,6 +65,11 @@ class PrefixReader(Reader, Protocol):
     def prompts(self, lines: Iterator[str], intake: "Intake", block_tokens: int) -> Iterator[Prompt]:
         """The prompts in file order, as `rows` reads rows; what else a row says is not looked at."""
 
+    def calls(
+        self, lines: Iterator[str], intake: "Intake", block_tokens: int
+    ) -> Iterator[tuple[Row, tuple[BlockId, ...]]]:
+        """The rows as `rows` has them, each with the ids of its prompt; bad ids make a bad row."""
+
 
 @dataclass
 class Intake:

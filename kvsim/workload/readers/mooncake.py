@@ -7,10 +7,10 @@ read, and a prompt is taken as it stands, not as an addition to its session's la
 """
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from kvsim.workload.readers import json_lines
-from kvsim.workload.readers.interface import Identity, Intake, Prompt, Row
+from kvsim.workload.readers.interface import BlockId, Identity, Intake, Prompt, Row
 
 _TIME, _PROMPT, _OUTPUT, _IDS, _BLOCK = "timestamp", "input_length", "output_length", "hash_ids", "block_size"
 _RIGHT = "write a number; a turn that waits for its session's last answer (`delay`) needs a time of its own too"
@@ -35,13 +35,16 @@ class MooncakeReader:
     def rows(self, lines: Iterator[str], intake: Intake) -> Iterator[Row]:
         """Rows in file order; ids are not looked at."""
         for row in json_lines.objects(lines, intake):
-            time_ps = json_lines.read_time_ps(row, _TIME, self._unit_digits, _RIGHT, intake)
-            if time_ps is None:
-                continue
-            prompt = json_lines.read_count(row, _PROMPT, "prompt", intake)
-            output = prompt and json_lines.read_count(row, _OUTPUT, "output", intake)
-            if output:
-                yield time_ps, prompt, output
+            if (call := self._call(row, intake)) is not None:
+                yield call
+
+    def _call(self, row: dict[str, Any], intake: Intake) -> Row | None:
+        time_ps = json_lines.read_time_ps(row, _TIME, self._unit_digits, _RIGHT, intake)
+        if time_ps is None:
+            return None
+        prompt = json_lines.read_count(row, _PROMPT, "prompt", intake)
+        output = prompt and json_lines.read_count(row, _OUTPUT, "output", intake)
+        return (time_ps, prompt, output) if output else None
 
     def block_tokens(self, first_line: str) -> int:
         """`block_size` of the first row, else as published."""
@@ -56,3 +59,13 @@ class MooncakeReader:
                 ids = json_lines.read_ids(row, _IDS, prompt, block_tokens, intake)
                 if ids is not None:
                     yield Prompt(prompt, tuple(ids))
+
+    def calls(
+        self, lines: Iterator[str], intake: Intake, block_tokens: int
+    ) -> Iterator[tuple[Row, tuple[BlockId, ...]]]:
+        """Rows in file order, with the ids of their prompts."""
+        for row in json_lines.objects(lines, intake):
+            call = self._call(row, intake)
+            ids = call and json_lines.read_ids(row, _IDS, call[1], block_tokens, intake)
+            if call is not None and ids is not None:
+                yield call, tuple(ids)
