@@ -45,9 +45,19 @@ class Flight(Protocol):
 
 
 class StepInFlight:
-    """One planned step."""
+    """One planned step. `ahead` decode steps after it are planned already, and have their slots."""
 
-    __slots__ = ("_allocator", "_batch", "_beside", "_recording", "_scheduler", "end_ps", "plan", "start_ps")
+    __slots__ = (
+        "_ahead",
+        "_allocator",
+        "_batch",
+        "_beside",
+        "_recording",
+        "_scheduler",
+        "end_ps",
+        "plan",
+        "start_ps",
+    )
 
     def __init__(
         self,
@@ -58,10 +68,13 @@ class StepInFlight:
         recording: Recording,
         beside: Beside,
         batch: Batch,
+        *,
+        ahead: int,
     ) -> None:
         self.start_ps = start_ps
         self.end_ps = start_ps + duration_ps
         self.plan = plan
+        self._ahead = ahead
         self._scheduler = scheduler
         self._allocator = scheduler.allocator
         self._recording = recording
@@ -83,7 +96,7 @@ class StepInFlight:
 
     def finish(self, live: Mapping[int, Journey]) -> list[Sequence]:
         """See `Flight`."""
-        clock, use = self._allocator.decodes.clock, self._allocator.usage()
+        clock, use = self._allocator.decodes.clock + self._ahead, self._allocator.usage()
         self._recording.stepped(self.start_ps, self.end_ps, clock, use, self._beside, self._batch, self.plan, live)
         sampled = self._scheduler.complete(self.plan)
         for fork in self.plan.forked:
@@ -92,7 +105,7 @@ class StepInFlight:
 
     def stop(self, now_ps: int) -> None:
         """See `Flight`."""
-        clock, use = self._allocator.decodes.clock, self._allocator.usage()
+        clock, use = self._allocator.decodes.clock + self._ahead, self._allocator.usage()
         stalled = self.plan.stalled
         self._recording.stopped(self.start_ps, now_ps, clock, use, self._beside, self._batch, stalled=stalled)
 
@@ -165,11 +178,15 @@ class LeapInFlight:
         start_ps = self.start_ps + self._ramp.until(done)
         if start_ps < now_ps:
             self._allocator.acquire((), decodes=True)
-            clock, use = self._allocator.decodes.clock, self._allocator.usage()
+            clock, use = self._clock, self._allocator.usage()
             self._recording.stopped(start_ps, now_ps, clock, use, self._beside, self._batch)
 
+    @property
+    def _clock(self) -> int:
+        """The decode clock of the slots that are had: as far ahead as steps are planned."""
+        return self._allocator.decodes.clock + self._scheduler.depth - 1
+
     def _apply(self, steps: int) -> None:
-        clock = self._allocator.decodes.clock
-        self._recording.leapt(self.start_ps, self._ramp, steps, clock, self._leap, self._beside, self._batch)
+        self._recording.leapt(self.start_ps, self._ramp, steps, self._clock, self._leap, self._beside, self._batch)
         self._leap.apply(steps)
         self._scheduler.leapt(steps)

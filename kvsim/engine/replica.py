@@ -81,6 +81,9 @@ class Replica:
         """A request arrives now."""
         now, recording, allocator = self.clock.now_ps, self.recording, self.allocator
         journey = entering(request, self.max_model_len)
+        most = self.scheduler.most_output(journey.sequence)
+        if most is not None:
+            journey.cut(most)
         self.end_ps = now
         need = first_need(self.scheduler, journey)
         if request.prompt_tokens >= self.max_model_len or need > allocator.most_slots:
@@ -116,14 +119,15 @@ class Replica:
         self._audit()
 
     def cancel(self, journey: Journey) -> None:
-        """The client of a request gives up now. What waits ends at once, what runs when the step is over."""
+        """The client of a request gives up now. What waits ends at once, what is in flight when the step is over."""
         live = [sample for sample in journey.samples if self.live.get(sample.sequence.id) is sample]
         if not live:
             return
         self.end_ps = self.clock.now_ps
         self._leaving.append(journey)
+        late = self._flight.late if self._flight else ()
         for sample in live:
-            if sample.sequence.id not in self.scheduler.running:
+            if sample.sequence.id not in self.scheduler.running and sample.sequence not in late:
                 self._end(sample, "cancelled")
         if not self._nobody_left():
             self._cut()
@@ -231,7 +235,7 @@ class Replica:
             if chunk.written + chunk.tokens == chunk.sequence.tokens:
                 tokens += chunk.sequence.seats
         self._progress.step(now, tokens)
-        return self._takeoff.step(now, duration_ps, plan, tokens)
+        return self._takeoff.step(now, duration_ps, plan, tokens, self._planned)
 
     # Plans.
 

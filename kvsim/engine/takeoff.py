@@ -33,8 +33,10 @@ class Takeoff:
         """How long the planned step takes, with all that it computes in vain."""
         return self._timing.step_ps(plan)
 
-    def step(self, now_ps: int, duration_ps: int, plan: StepPlan, tokens: int) -> StepInFlight:
-        """The planned step, which emits `tokens` tokens."""
+    def step(
+        self, now_ps: int, duration_ps: int, plan: StepPlan, tokens: int, following: StepPlan | None
+    ) -> StepInFlight:
+        """The planned step, which emits `tokens` tokens; `following`: the one after it, if that is planned too."""
         prefill = sum(chunk.tokens for chunk in plan.chunks)
         return StepInFlight(
             now_ps,
@@ -44,6 +46,7 @@ class Takeoff:
             self._recording,
             self._beside(),
             self._batch(prefill, plan.decodes, plan.padding_tokens, plan.rows.context, tokens),
+            ahead=int(following is not None and following.decodes > 0),
         )
 
     def leap(self, now_ps: int) -> LeapInFlight | None:

@@ -61,6 +61,9 @@ class FollowingScheduler(ABC):
     def declare(self, sequence: Sequence) -> int:
         return 0
 
+    def most_output(self, sequence: Sequence) -> int | None:
+        return None
+
     def forks(self, sequence: Sequence) -> bool:
         """Samples come one by one, and find their prompt cached."""
         return False

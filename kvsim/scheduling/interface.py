@@ -29,6 +29,10 @@ class Scheduler(Protocol):
         """Tokens that a new request must be provided for from the start, by what its client declared; 0: its own."""
         ...
 
+    def most_output(self, sequence: Sequence) -> int | None:
+        """Output tokens that the engine cuts a new request to, whatever its client and its model allow; None: none."""
+        ...
+
     def forks(self, sequence: Sequence) -> bool:
         """The `samples` of a new request fork off when its prompt is computed; otherwise each comes alone."""
         ...

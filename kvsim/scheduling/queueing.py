@@ -125,6 +125,9 @@ class Queueing:
             return self.max_model_len
         return min(self.max_model_len, sequence.prompt_tokens + sequence.max_tokens)
 
+    def most_output(self, sequence: Sequence) -> int | None:
+        return None
+
     def forks(self, sequence: Sequence) -> bool:
         """See `Scheduler`; samples that could never run all at once come one by one."""
         room = self.preemption != "never" or self._commitment(sequence) <= self.allocator.pool_slots

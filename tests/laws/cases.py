@@ -10,12 +10,17 @@ from kvsim.memory.interface import Allocator
 from kvsim.memory.no_cache import NoCacheAllocator
 from kvsim.memory.paged import PagedAllocator
 from kvsim.memory.prefix import PrefixAllocator
+from kvsim.memory.radix.interface import NoTree
+from kvsim.memory.radix.pool import SlotPool
+from kvsim.memory.radix.tree import RadixTree
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.memory.virtual import VirtualAllocator
 from kvsim.metrics.histogram import DurationHistogram
 from kvsim.scheduling.continuous import ContinuousScheduler
 from kvsim.scheduling.interface import Scheduler
 from kvsim.scheduling.prefill_first import PrefillFirstScheduler
+from kvsim.scheduling.sglang.serving import SglangServing
+from kvsim.scheduling.sglang.settings import Settings
 from kvsim.scheduling.static import StaticScheduler
 from kvsim.scheduling.vllm import Rules
 from kvsim.scheduling.vllm.serving import VllmScheduler
@@ -62,6 +67,8 @@ class CaseTiming:
 
 
 def allocator_of(case: Case) -> Allocator:
+    if case.get("scheduler") == "sglang":
+        return scheduler_of(case).allocator
     if case["allocator"] == "no-cache":
         return NoCacheAllocator()
     if case["allocator"] == "paged":
@@ -79,6 +86,8 @@ def allocator_of(case: Case) -> Allocator:
 
 
 def scheduler_of(case: Case, allocator: Allocator | None = None) -> Scheduler:
+    if case.get("scheduler") == "sglang":
+        return sglang_of(case)
     allocator = allocator or allocator_of(case)
     if case.get("scheduler") == "vllm":
         return VllmScheduler(allocator, vllm_rules(case, allocator))
@@ -113,6 +122,14 @@ def vllm_rules(case: Case, allocator: PrefixAllocator) -> Rules:
         watermark_blocks=allocator.watermark_blocks,
         **{key: case[key] for key in ("async_scheduling", "policy", "prefill_schedule_interval") if key in case},
     )
+
+
+def sglang_of(case: Case) -> SglangServing:
+    pool = SlotPool(case["pool_slots"], page_size=case["block_size"])
+    tree = RadixTree(pool, eviction=case["eviction"]) if case.get("caching", True) else NoTree(pool)
+    flags = ("max_running_requests", "chunked_prefill_size", "schedule_policy", "enable_mixed_chunk", "overlap")
+    rules = Settings(**{flag: case[flag] for flag in flags}, max_prefill_tokens=case["max_num_batched_tokens"])
+    return SglangServing(tree, rules, max_model_len=case["max_model_len"], eviction=case["eviction"])
 
 
 def reference_need(case: Case) -> int:

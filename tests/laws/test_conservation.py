@@ -29,16 +29,33 @@ def allowed_outputs(case, request):
     """Output tokens of each sample of a request, if nothing stops it."""
     room = case["max_model_len"] - request.prompt_tokens
     limit = room if request.max_tokens is None else min(room, request.max_tokens)
+    most = most_output(case, request)
+    limit = limit if most is None else min(limit, most)
     return [min(limit, output) for output in (request.output_tokens, *request.more_outputs)]
+
+
+def most_output(case, request):
+    """What the engine cuts outputs to."""
+    return scheduler_of(case).most_output(entering(request, case["max_model_len"]).sequence)
+
+
+def two_in_flight(case):
+    """Steps are planned before the end of those who are in them is known."""
+    return case.get("async_scheduling", False) or case.get("overlap", False)
 
 
 def budget_of(case):
     """Tokens that a step may compute."""
+    if case.get("scheduler") == "sglang":
+        # Its budgets are exceeded by the first prompt of a pass, by what goes on, and by rows that ride along.
+        return case["pool_slots"] + case["max_model_len"]
     return case.get("workspace_tokens") or case["max_num_batched_tokens"]
 
 
 def whole_prompts(case):
     """Prompts are computed in one piece."""
+    if case.get("scheduler") == "sglang":
+        return False
     return case.get("scheduler") in WHOLE_PROMPTS or not case["chunked_prefill"]
 
 
@@ -165,7 +182,7 @@ def both_sides_count_the_same_tokens(case, log):
         found = sum(r.hit_tokens + r.rehit_tokens for r in ended)
         # Of a request whose last token was in flight when it was preempted nothing is kept.
         in_vain, surplus = {0}, kept + sum(r.lost_tokens for r in ended) - found - computed
-        if case.get("async_scheduling"):
+        if two_in_flight(case):
             for r in ended:
                 if r.preemptions:
                     in_vain |= {tokens + r.prompt_tokens + r.generated_tokens - 1 for tokens in in_vain}
@@ -211,6 +228,8 @@ def blocked_allocations_are_of_the_design(case, log):
             declared.append(limit if r.max_tokens is None else min(limit, r.prompt_tokens + r.max_tokens))
         never = r.prompt_tokens >= limit or allocator.capacity(max(r.prompt_tokens, *declared)) > allocator.most_slots
         unlimited = not allocator.keeps and case.get("workspace_tokens") is None
+        most = most_output(case, lasting(case)[r.id])
+        never = never or (most is not None and most < 1)
         too_long = whole_prompts(case) and r.prompt_tokens > budget_of(case) and not unlimited
         assert (r.end == "rejected") == (never or too_long)
 
@@ -234,7 +253,7 @@ def padding_and_gathering_are_of_those_that_pad(case, log):
 
     Rows of those that have ended while the step was in flight are padding.
     """
-    padded, in_vain = case.get("kernel") == "padded", case.get("async_scheduling", False)
+    padded, in_vain = case.get("kernel") == "padded", two_in_flight(case)
     assert padded or not log.recording.gathered_slots
     assert log.recording.padding_tokens == sum(
         row["padding_tokens"] * row["steps"] for row in (dict(zip(SERIES, v, strict=True)) for v in by_row(log))

@@ -1,8 +1,5 @@
 """vLLM's own scheduler before the engine: as the batch scheduler where both can, and lawful where only it can."""
 
-from collections import Counter
-
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,7 +7,7 @@ from tests.laws.cases import everything, run_case
 from tests.laws.test_conservation import LAWS
 from tests.laws.test_prefix_caching import cases
 
-EXAMPLES = 150
+EXAMPLES = 50
 
 
 def followed(case, **rules):

@@ -70,7 +70,7 @@ class Foresight:
     def _sure(self, journey: Journey) -> bool:
         """Its end can be seen coming by its limits."""
         limits = journey.request.max_tokens, self._max_model_len - journey.request.prompt_tokens
-        return journey.allowed in limits
+        return journey.limit != "eos" or journey.allowed in limits
 
     def replaced(self, dropped: Journey, kept: Journey) -> None:
         """`dropped` goes on from where `kept` is; they share their last block until they write."""

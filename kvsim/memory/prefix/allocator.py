@@ -81,8 +81,8 @@ class PrefixAllocator(WrittenBooks):
         return -(-tokens // self.block_size) * self.block_size
 
     def last_growth(self, tokens: int) -> int:
-        """At the start of its last block, or a little earlier."""
-        return (tokens - 1) // self.block_size * self.block_size - self.ahead
+        """At the start of its last block."""
+        return (tokens - 1) // self.block_size * self.block_size
 
     def owned(self, sequence: Sequence) -> int:
         """Its block table."""

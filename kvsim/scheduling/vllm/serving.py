@@ -29,6 +29,7 @@ class VllmScheduler(FollowingScheduler):
         self._scheduled: dict[int, Sequence] = {}
         """What is scheduled of each live sequence, by its id."""
         self._batches: dict[StepPlan, Batch] = {}
+        self._arrivals = 0
 
     @property
     def head(self) -> Sequence | None:
@@ -64,9 +65,9 @@ class VllmScheduler(FollowingScheduler):
     # Coming and going.
 
     def _submit(self, sequence: Sequence) -> None:
-        scheduled = Sequence(
-            sequence.id, sequence.prompt_tokens, sequence.max_tokens, sequence.arrival_ps, sequence.priority
-        )
+        # No two arrive at the same moment: they are told apart by the order in which they come.
+        arrival, self._arrivals = self._arrivals, self._arrivals + 1
+        scheduled = Sequence(sequence.id, sequence.prompt_tokens, sequence.max_tokens, arrival, sequence.priority)
         self._scheduled[sequence.id] = scheduled
         content = sequence.content or Content([Run(own_stream(sequence.id), 0, ENDLESS)])
         if len(self._waiting) == 1 or self.rules.policy != "fcfs":
