@@ -39,6 +39,10 @@ class Leap(ABC):
     def unwritten_peak(self, first: int, last: int) -> int:
         """Most slots owned and not written during any of the steps first..last-1."""
 
+    def cached_sum(self, steps: int, a: int, b: int) -> int:
+        """Sum over the first `steps` steps j of (a + b j) x slots cached during step j; these only become fewer."""
+        return self.use_at(0).cached * (a * steps + b * (steps * (steps - 1) // 2)) if steps else 0
+
     @abstractmethod
     def apply(self, steps: int) -> None:
         """Do `steps` of them: equal, bit for bit, to that many times acquire and settle. Mutates."""
@@ -97,6 +101,13 @@ class Allocator(ABC):
         beyond a sequence's life.
         """
         return 0
+
+    def hit_lasts(self, sequence: Sequence, limit: int) -> int:
+        """How many of `limit` decode steps leave as it is what `lookup` finds of a waiting sequence. Pure.
+
+        And with it the room that its admission takes. Only where `caches` says so can it change.
+        """
+        return limit
 
     @abstractmethod
     def acquire(self, asks: Seq[Ask], *, decodes: bool = False) -> Grant | Short:

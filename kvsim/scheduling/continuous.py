@@ -55,6 +55,13 @@ class ContinuousScheduler(BatchScheduler):
                 self._admit(plan, left)
         return self._planned(plan)
 
+    def stable_steps(self, limit: int) -> int:
+        steps, allocator = super().stable_steps(limit), self.allocator
+        if steps and allocator.caches and (head := self.head) is not None and self._has_seats(head):
+            # It is tried again in each step, with what it finds cached by then.
+            return allocator.hit_lasts(head, steps)
+        return steps
+
     def _cap(self, want: int) -> int:
         threshold = self.long_prefill_token_threshold
         if threshold and want > threshold and len(self.running) + self.waiting_count > 1:

@@ -7,7 +7,7 @@ import pytest
 from kvsim.memory.contiguous import ContiguousAllocator
 from kvsim.memory.no_cache import NoCacheAllocator
 from kvsim.memory.paged import PagedAllocator
-from kvsim.memory.prefix import PrefixAllocator
+from kvsim.memory.prefix import Hit, PrefixAllocator
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.step import Short
 from kvsim.testing import allocator_checks, check_allocator
@@ -15,13 +15,22 @@ from kvsim.testing.allocators.walk import Walk, walk
 
 LONGEST = 64
 
+
+class FindsNothing(PrefixAllocator):
+    """Stores what is full, keeps it and evicts it, and never hits: the suite counts every token as computed."""
+
+    def __init__(self, pool_slots, **options):
+        super().__init__(pool_slots, **options)
+        self.holdings.hit = lambda holding, known_tokens: Hit(0, ([],), 0)
+
+
 ALLOCATORS = {
     "paged-1": lambda slots: PagedAllocator(slots, block_size=1),
     "paged-5": lambda slots: PagedAllocator(slots, block_size=5),
     "paged-16": lambda slots: PagedAllocator(slots, block_size=16),
     "paged-16-watermark": lambda slots: PagedAllocator(slots, block_size=16, watermark=0.25),
     "paged-256": lambda slots: PagedAllocator(slots, block_size=256),
-    # Its suite counts every token as computed; what hits change has tests of its own.
+    # What hits change has tests of its own.
     "prefix-1-uncached": lambda slots: PrefixAllocator(slots, block_size=1, caching=False),
     "prefix-16-uncached": lambda slots: PrefixAllocator(slots, block_size=16, watermark=0.25, caching=False),
     "contiguous-1": lambda slots: ContiguousAllocator(slots, chunk=1),
@@ -30,13 +39,28 @@ ALLOCATORS = {
     "reserve": lambda slots: ReserveAllocator(slots, max_model_len=LONGEST),
     "no-cache": lambda slots: NoCacheAllocator(),
 }
+CACHING = {
+    "prefix-1": lambda slots: FindsNothing(slots, block_size=1),
+    "prefix-5": lambda slots: FindsNothing(slots, block_size=5),
+    "prefix-5-tail": lambda slots: FindsNothing(slots, block_size=5, unknown_first=False),
+    "prefix-16": lambda slots: FindsNothing(slots, block_size=16, watermark=0.25),
+    "prefix-300": lambda slots: FindsNothing(slots, block_size=300),
+}
 CHECKS = dict(allocator_checks(longest_tokens=LONGEST))
+FREE_IS_EMPTY = {"many_small_requests_fill_the_pool", "a_short_is_honest", "release_gives_every_slot_back"}
+"""The checks for which a slot that can be had holds nothing: a cached one can be had, too."""
 
 
 @pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("make", ALLOCATORS)
 def test_every_allocator_keeps_every_promise(make, check):
     CHECKS[check](ALLOCATORS[make])
+
+
+@pytest.mark.parametrize("check", [check for check in CHECKS if check not in FREE_IS_EMPTY])
+@pytest.mark.parametrize("make", CACHING)
+def test_an_allocator_that_stores_and_evicts_keeps_them_too(make, check):
+    CHECKS[check](CACHING[make])
 
 
 class Watched(Walk):
@@ -75,12 +99,28 @@ class Watched(Walk):
         self.seen["several run"] += len(self.running) > 2
 
 
+class Evicting(Walk):
+    leaps = 0
+
+    def apply(self, leap, steps, limit):
+        before = self.allocator.upkeep.evictions
+        super().apply(leap, steps, limit)
+        Evicting.leaps += self.allocator.upkeep.evictions > before
+
+
+def evicting_leaps():
+    for _ in walk(Evicting, CACHING["prefix-5"], LONGEST):
+        pass
+    return Evicting.leaps
+
+
 def test_the_walks_meet_shortage_preemption_copies_and_leaps():
     kinds = {}
     for name in ("paged-5", "contiguous-7", "reserve"):
         Watched.seen = kinds[name] = Counter()
         for _ in walk(Watched, ALLOCATORS[name], LONGEST):
             pass
+    assert evicting_leaps() >= 20
     everywhere = {"capacity, admit True", "leap to its limit", "leap over several steps", "several run"}
     everywhere |= {"decoding requests stand still", "comes back", "ends and stays"}
     pressed = everywhere | {"short of a batch", "capacity, admit False", "leap that the pool ends"}

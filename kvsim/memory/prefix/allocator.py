@@ -11,11 +11,12 @@ from typing import NamedTuple
 from kvsim.content import ENDLESS, Content, Run, own_stream
 from kvsim.errors import CheckError
 from kvsim.memory.paged import TABLE_ENTRY_BYTES
+from kvsim.memory.phases import PhaseMembers, phases_of
 from kvsim.memory.prefix.full import FullGroup
 from kvsim.memory.prefix.holdings import Holding, Holdings, Want
+from kvsim.memory.prefix.leap import PrefixLeap
 from kvsim.memory.prefix.lookup import Hit
 from kvsim.memory.prefix.pool import BlockPool
-from kvsim.memory.standing import StandingLeap
 from kvsim.memory.written import WrittenBooks
 from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, Grant, PoolUse, Short
@@ -71,8 +72,8 @@ class PrefixAllocator(WrittenBooks):
         """Block tables of those who own something."""
         self._next: tuple[int, Holding] | None = None
         """The latest sequence that owns nothing and was looked up: the head of a queue comes again and again."""
-        self._phases: list[dict[int, Sequence]] = [{} for _ in range(block_size)]
-        """Decoding sequences by their origin, modulo the block size."""
+        self.members = PhaseMembers(phases_of(block_size))
+        """Decoding sequences by the clock, modulo the block size, at which each needs a new block."""
 
     # What is there.
 
@@ -105,6 +106,25 @@ class PrefixAllocator(WrittenBooks):
             return 0
         return self.holdings.hit(self._holding(sequence), sequence.tokens).tokens
 
+    def hit_lasts(self, sequence: Sequence, limit: int) -> int:
+        """Until a block that it finds is evicted, or the next one of its content filled."""
+        if sequence.written or not self.caches:
+            return limit
+        phases, clock, pool = self.members.phases, self.decodes.clock, self.pool
+        holding = self._holding(sequence)
+        (found,) = self.holdings.hit(holding, sequence.tokens).tables
+        if free := {block for block in found if pool.is_free(block)}:
+            takes = clock + self.ahead
+            limit = phases.served(takes, limit, pool.untouched(free, phases.blocks(takes, limit)))
+        place = len(found)
+        filled = (place + 1) * self.block_size
+        if filled < sequence.tokens:
+            for other in self.members:
+                ahead = filled - 1 - other.origin - clock
+                if 0 <= ahead < limit and self._held[other.id].chain[place] == holding.chain[place]:
+                    limit = ahead
+        return limit
+
     def _holding(self, sequence: Sequence) -> Holding:
         held = self._held.get(sequence.id)
         if held is None and self._next and self._next[0] == sequence.id:
@@ -135,9 +155,8 @@ class PrefixAllocator(WrittenBooks):
         counted = self._prefill_written + self.decodes.written + self.dead
         if written != counted:
             raise CheckError(f"{self.name}: live requests have written {written} tokens, {counted} are counted")
-        for place, phase in enumerate(self._phases):
-            if any(not s.decoding or s.origin % self.block_size != place for s in phase.values()):
-                raise CheckError(f"{self.name}: a sequence is counted in phase {place} and is not there")
+        if strays := self.members.strays():
+            raise CheckError(f"{self.name}: {strays} sequences are counted in a phase and are not there")
 
     # What changes it.
 
@@ -145,7 +164,12 @@ class PrefixAllocator(WrittenBooks):
         """An admitted sequence starts behind what is cached of it: `written` is set to that."""
         asked = [self._asked(ask) for ask in asks]
         if decodes:
-            asked += [self._next_token(sequence) for sequence in self._crossing()]
+            # They need a block for a token to come, or the next one fills the block that they have.
+            clock = self.decodes.clock
+            crossing = self.members.crossing
+            asked += [self._next_token(sequence) for sequence in crossing(clock + self.ahead)]
+            if self.block_size > 1 and not self.ahead:
+                asked += [self._next_token(sequence) for sequence in crossing(clock + 1)]
             asked.sort(key=lambda entry: entry.sequence.admission)
         need = 0
         for entry in asked:
@@ -181,13 +205,6 @@ class PrefixAllocator(WrittenBooks):
         written = self.decodes.written_of(sequence)
         return _Asked(sequence, self._held[sequence.id], Want(written + self.ahead, 1, written + 1), None)
 
-    def _crossing(self) -> list[Sequence]:
-        """Decoding sequences that need a block for a token to come, or fill one with the next."""
-        size, clock = self.block_size, self.decodes.clock
-        first = self._phases[-(clock + self.ahead) % size]
-        last = self._phases[(size - 1 - clock) % size]
-        return [*first.values(), *(last.values() if first is not last else ())]
-
     def settle(self, chunks: Iterable[Chunk], *, stalled: bool = False) -> bool:
         """Nothing comes free by it."""
         if not stalled:
@@ -199,10 +216,10 @@ class PrefixAllocator(WrittenBooks):
         """It joins its phase."""
         self._prefill_written -= sequence.written
         self.decodes.join(sequence)
-        self._phases[sequence.origin % self.block_size][sequence.id] = sequence
+        self.members.add(sequence)
 
     def _leave(self, sequence: Sequence) -> None:
-        del self._phases[sequence.origin % self.block_size][sequence.id]
+        self.members.remove(sequence)
         super()._leave(sequence)
 
     def release(self, sequence: Sequence) -> None:
@@ -233,28 +250,13 @@ class PrefixAllocator(WrittenBooks):
         upkeep.allocations, upkeep.frees, upkeep.evictions = pool.left, pool.joined, pool.evicted
         upkeep.table_bytes = pool.most_references * TABLE_ENTRY_BYTES
 
-    def leap(self, limit: int) -> "PrefixLeap":
-        """Up to the next new block of anybody."""
+    def leap(self, limit: int) -> PrefixLeap:
+        """Over block crossings, up to a shortage."""
         return PrefixLeap(self, limit)
 
-
-class PrefixLeap(StandingLeap):
-    """Steps in which nobody needs a new block: everyone fills what it has."""
-
-    __slots__ = ("_allocator",)
-
-    def __init__(self, allocator: PrefixAllocator, limit: int) -> None:
-        size, clock = allocator.block_size, allocator.decodes.clock + allocator.ahead
-        growing = (step for step in range(min(limit, size)) if allocator._phases[-(clock + step) % size])
-        super().__init__(allocator.decodes, allocator.usage(), next(growing, limit))
-        self._allocator = allocator
-
-    def apply(self, steps: int) -> None:
-        """A block that fills is stored in the step that writes its last token."""
-        allocator = self._allocator
-        allocator.decodes.advance(steps - 1)
-        allocator.acquire((), decodes=True)
-        allocator.decodes.advance()
+    def crossing(self, clock: int, steps: int) -> list[Holding]:
+        """Who takes a block in `steps` steps from `clock` on: step by step, in admission order, each once. Pure."""
+        return [self._held[sequence.id] for sequence in self.members.in_order(clock, steps)]
 
 
 _GRANT = Grant()

@@ -9,7 +9,8 @@ was used of it, whatever its size.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from itertools import accumulate, chain, islice, repeat
 
 from kvsim.errors import CheckError
 
@@ -89,6 +90,21 @@ class BlockPool:
         self.references += count
         self.most_references = max(self.most_references, self.references)
         return taken
+
+    def evictions(self, count: int) -> list[int]:
+        """How many blocks lose their content if the next 0, 1, .. `count` of the queue are handed out. Pure; O(count).
+
+        Only those at the tail can hold any.
+        """
+        empty = min(count, self.free_blocks - len(self._tail))
+        known = map(self._keys.__contains__, islice(self._tail, count - empty))
+        return list(accumulate(chain(repeat(0, empty), known), initial=0))
+
+    def untouched(self, blocks: Collection[int], count: int) -> int:
+        """How many of the next `count` blocks of the queue come before the first of these cached ones. Pure."""
+        empty = min(count, self.free_blocks - len(self._tail))
+        places = (place for place, block in enumerate(islice(self._tail, count - empty)) if block in blocks)
+        return empty + next(places, count - empty)
 
     def _pop(self) -> int:
         """The head of the queue leaves it, and what it held is evicted."""

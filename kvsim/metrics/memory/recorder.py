@@ -226,7 +226,7 @@ class MemoryRecorder:
         before: int,
         due: list[tuple[int, int]],
     ) -> None:
-        """Steps low..high-1 of a leap in closed form; only `used`, what is owned unwritten and `free` change."""
+        """Steps low..high-1 of a leap in closed form: all but `used`, what is unwritten, `cached` and `free` stays."""
         end_ps = ramp.until(high)
         time_ps = end_ps - ramp.until(low) if low else end_ps
         self._end_ps += time_ps
@@ -239,6 +239,11 @@ class MemoryRecorder:
         unwritten_ps = owned.unwritten_sum(high, ramp.first_ps, ramp.rise_ps)
         if low:
             unwritten_ps -= owned.unwritten_sum(low, ramp.first_ps, ramp.rise_ps)
+        cached_ps = 0
+        if first.cached:
+            cached_ps = owned.cached_sum(high, ramp.first_ps, ramp.rise_ps)
+            if low:
+                cached_ps -= owned.cached_sum(low, ramp.first_ps, ramp.rise_ps)
         internal, internal_ps = before, before * time_ps
         for step, slots in due:
             if step < high:
@@ -250,17 +255,16 @@ class MemoryRecorder:
         slots_ps[_RESERVED] += unwritten_ps - internal_ps
         slots_ps[_INTERNAL] += internal_ps
         slots_ps[_DEAD] += first.dead * time_ps
-        slots_ps[_CACHED] += first.cached * time_ps
+        slots_ps[_CACHED] += cached_ps
         slots_ps[_EXTERNAL] += external * time_ps
-        fixed = external + first.dead + first.cached
-        slots_ps[_FREE] += (self.pool_slots - fixed) * time_ps - used_ps - unwritten_ps
+        slots_ps[_FREE] += (self.pool_slots - external - first.dead) * time_ps - used_ps - unwritten_ps - cached_ps
         peaks[_USED] = max(peaks[_USED], used + count * (high - 1))
         peaks[_INTERNAL] = max(peaks[_INTERNAL], internal)
         peaks[_DEAD] = max(peaks[_DEAD], first.dead)
-        peaks[_CACHED] = max(peaks[_CACHED], first.cached)
         peaks[_EXTERNAL] = max(peaks[_EXTERNAL], external)
         # What was rounded up beyond an ask is not free to the allocator, and part of `external`.
         at_low = owned.use_at(low) if low else first
+        peaks[_CACHED] = max(peaks[_CACHED], at_low.cached)
         peaks[_FREE] = max(peaks[_FREE], at_low.free + at_low.rounding - external)
         # `reserved` rises and falls within a leap; its top is looked for only where it could be a new one.
         if owned.bound > peaks[_RESERVED]:

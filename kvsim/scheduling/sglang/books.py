@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 
 from kvsim.errors import CheckError
-from kvsim.memory.interface import Leap
-from kvsim.memory.phases import phases_of
+from kvsim.memory.phases import PhaseLeap, phases_of
 from kvsim.memory.radix.interface import PrefixTree
 from kvsim.memory.written import WrittenBooks
 from kvsim.request import Sequence
@@ -33,7 +32,7 @@ class RowBooks(WrittenBooks):
         self.ahead = ahead
         self._held: dict[int, Request] = {}
         """Who has a row, by the id of its sequence."""
-        self._phases = phases_of(self.page_size)
+        self.phases = phases_of(self.page_size)
 
     # What is there.
 
@@ -115,10 +114,10 @@ class RowBooks(WrittenBooks):
     def begin_decode(self, sequence: Sequence) -> None:
         self._prefill_written -= sequence.written
         self.decodes.join(sequence)
-        self._phases.add(-sequence.origin % self.page_size)
+        self.phases.add(-sequence.origin % self.page_size)
 
     def _leave(self, sequence: Sequence) -> None:
-        self._phases.remove(-sequence.origin % self.page_size)
+        self.phases.remove(-sequence.origin % self.page_size)
         super()._leave(sequence)
 
     def release(self, sequence: Sequence) -> None:
@@ -128,39 +127,25 @@ class RowBooks(WrittenBooks):
         return RowLeap(self, limit)
 
 
-class RowLeap(Leap):
+class RowLeap(PhaseLeap):
     """Decode steps in free slots: up to the first for which something may have to be evicted."""
 
-    __slots__ = ("_books", "_clock", "_use")
+    __slots__ = ("_books", "_use")
 
     def __init__(self, books: RowBooks, limit: int) -> None:
+        phases, clock = books.phases, books.decodes.clock + books.ahead
         self._books, self._use = books, books.usage()
-        self._clock = books.decodes.clock + books.ahead
-        count, page = books.decodes.count, books.page_size
-        self.bound = count * (page + books.ahead)
         # With pages, one is asked for each row in every step, whoever needs it.
-        spare = books.pool.free // page - count
-        self.steps = min(limit, books._phases.served(self._clock, limit, spare) + 1) if spare >= 0 else 0
+        spare = books.pool.free // books.page_size - phases.count
+        steps = min(limit, phases.served(clock, limit, spare) + 1) if spare >= 0 else 0
+        super().__init__(phases, clock, steps, others=books.ahead * phases.count)
 
     def use_at(self, step: int) -> PoolUse:
-        books, use = self._books, self._use
-        taken = books._phases.blocks(self._clock, step + 1) * books.page_size
-        written = books.decodes.count * step
-        free = use.free - taken
-        return use._replace(
-            used=use.used + written, unwritten=use.unwritten + taken - written, free=free, largest_hole=free
-        )
-
-    def unwritten_sum(self, steps: int, a: int, b: int) -> int:
-        books = self._books
-        ahead = books.ahead * books.decodes.count
-        total = books._phases.unwritten_sum(self._clock, steps, a, b)
-        return total + ahead * (a * steps + b * (steps * (steps - 1) // 2))
-
-    def unwritten_peak(self, first: int, last: int) -> int:
-        books = self._books
-        peak = books._phases.unwritten_peak(self._clock + first, last - first)
-        return peak + books.ahead * books.decodes.count
+        """What is cached stays."""
+        use, written = self._use, self._phases.count * step
+        taken = self._phases.blocks(self._clock, step + 1) * self._phases.size
+        free, unwritten = use.free - taken, use.unwritten + taken - written
+        return use._replace(used=use.used + written, unwritten=unwritten, free=free, largest_hole=free)
 
     def apply(self, steps: int) -> None:
         """Only what is written; the scheduler's `leapt` has the rows grow."""

@@ -1,6 +1,7 @@
 """One scheduling pass after another: join, prefill if anybody can, else decode; then the results.
 
-With overlap a pass is planned while the batch of the pass before it is in flight. The order of things within a pass is SGLang's, because each of them changes what the next one finds.
+With overlap a pass is planned while the batch of the pass before it is in flight. The order of things within a pass is
+SGLang's, because each of them changes what the next one finds.
 """
 
 from collections import deque

@@ -49,18 +49,11 @@ class VllmScheduler(FollowingScheduler):
         return most * self.rules.prefill_schedule_interval
 
     def stable_steps(self, limit: int) -> int:
-        steps = super().stable_steps(limit)
-        return 0 if steps and self._waiting and self._may_hit_more() else steps
-
-    def _may_hit_more(self) -> bool:
-        """What somebody who runs has yet to write is what the head of the queue waits for."""
-        head = self.head
-        assert head is not None
-        if head.content is None or not self.blocks.caches:
-            return False
-        lacks = self.blocks.lookup(head) + self.blocks.block_size
-        others = (sequence.content for sequence in self.running.values())
-        return any(content is not None and head.content.common(content) >= lacks for content in others)
+        steps, head = super().stable_steps(limit), self.head
+        if steps and head is not None and len(self.running) < self.rules.most_running:
+            # It is tried again in each step, with what it finds cached by then.
+            return self.blocks.hit_lasts(head, steps)
+        return steps
 
     # Coming and going.
 
