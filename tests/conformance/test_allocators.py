@@ -8,6 +8,7 @@ from kvsim.memory.contiguous import ContiguousAllocator
 from kvsim.memory.no_cache import NoCacheAllocator
 from kvsim.memory.paged import PagedAllocator
 from kvsim.memory.prefix import PrefixAllocator
+from kvsim.memory.radix.allocator import RadixAllocator
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.step import Short
 from kvsim.testing import allocator_checks, check_allocator
@@ -24,6 +25,8 @@ ALLOCATORS = {
     # Its suite counts every token as computed; what hits change has tests of its own.
     "prefix-1-uncached": lambda slots: PrefixAllocator(slots, block_size=1, caching=False),
     "prefix-16-uncached": lambda slots: PrefixAllocator(slots, block_size=16, watermark=0.25, caching=False),
+    "radix-1-uncached": lambda slots: RadixAllocator(slots, caching=False),
+    "radix-16-uncached": lambda slots: RadixAllocator(slots, page_size=16, caching=False),
     "contiguous-1": lambda slots: ContiguousAllocator(slots, chunk=1),
     "contiguous-7": lambda slots: ContiguousAllocator(slots, chunk=7),
     "contiguous-256": lambda slots: ContiguousAllocator(slots, chunk=256),
