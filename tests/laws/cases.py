@@ -10,6 +10,7 @@ from kvsim.memory.interface import Allocator
 from kvsim.memory.no_cache import NoCacheAllocator
 from kvsim.memory.paged import PagedAllocator
 from kvsim.memory.prefix import PrefixAllocator
+from kvsim.memory.radix.allocator import RadixAllocator
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.memory.virtual import VirtualAllocator
 from kvsim.metrics.histogram import DurationHistogram
@@ -59,6 +60,10 @@ class CaseTiming:
         return self._base + self._token * computed + self._context * read + moved + self._mapped * plan.mapped_pages
 
 
+CACHES = ("prefix", "radix")
+"""The allocators that keep contents."""
+
+
 def allocator_of(case: Case) -> Allocator:
     if case["allocator"] == "no-cache":
         return NoCacheAllocator()
@@ -67,6 +72,9 @@ def allocator_of(case: Case) -> Allocator:
     if case["allocator"] == "prefix":
         options = {"block_size": case["block_size"], "watermark": case["watermark"]}
         return PrefixAllocator(case["pool_slots"], **options, caching=case.get("caching", True))
+    if case["allocator"] == "radix":
+        eviction = case.get("eviction", "lru")
+        return RadixAllocator(case["pool_slots"], page_size=case["block_size"], eviction=eviction)
     if case["allocator"] == "virtual":
         options = {"row_pages": 64, "mapped_ahead": case["mapped_ahead"]}
         return VirtualAllocator(case["pool_slots"], page_tokens=case["block_size"], **options)

@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvsim.content import Content, Run, own_stream
+from kvsim.memory.radix.eviction import POLICIES
 from kvsim.scheduling.queueing import PREEMPTIONS
-from tests.laws.cases import everything, run_case
+from kvsim.scheduling.victims import VICTIMS
+from tests.laws.cases import CACHES, everything, run_case
 from tests.laws.strategies import one_in, scenarios
 from tests.laws.test_conservation import LAWS
 
@@ -27,8 +29,8 @@ def alike(draw, request):
 
 
 @st.composite
-def cases(draw, preemption="recompute"):
-    """A case over the allocator that shares, with prompts that begin alike, samples, and outputs that come back."""
+def cases(draw, allocator, preemption="recompute"):
+    """A case over an allocator that caches, with prompts that begin alike, samples, and outputs that come back."""
     case = draw(scenarios(allocators=("paged",)))
     requests = [draw(alike(request)) if draw(st.booleans()) else request for request in case["requests"]]
     if draw(st.booleans()):
@@ -37,18 +39,22 @@ def cases(draw, preemption="recompute"):
     least, most = case["max_num_seqs"], case["max_num_batched_tokens"]
     return case | {
         "requests": requests,
-        "allocator": "prefix",
+        "allocator": allocator,
+        "eviction": draw(st.sampled_from(list(POLICIES))),
         "preemption": preemption,
+        # In a pool of blocks others would find what a victim has not computed; the tree takes in what is there.
+        "victim": draw(st.sampled_from(list(VICTIMS))) if allocator == "radix" else "last",
         "kernel": draw(st.sampled_from(["ragged", "padded"])),
         "workspace_tokens": draw(one_in(4, st.integers(least, most))),
         "host_slots": draw(st.sampled_from([0, 40, 10_000])),
     }
 
 
+@pytest.mark.parametrize("allocator", CACHES)
 @pytest.mark.parametrize("preemption", PREEMPTIONS)
-def test_leaping_is_stepping_and_everything_is_conserved(preemption):
+def test_leaping_is_stepping_and_everything_is_conserved(preemption, allocator):
     @settings(max_examples=EXAMPLES)
-    @given(cases(preemption))
+    @given(cases(allocator, preemption))
     def agree(case):
         leaping, stepping = run_case(case, stepwise=False), run_case(case, stepwise=True)
         assert everything(leaping) == everything(stepping)
@@ -58,11 +64,15 @@ def test_leaping_is_stepping_and_everything_is_conserved(preemption):
     agree()
 
 
-@settings(max_examples=EXAMPLES)
-@given(cases(), st.integers(0, 60_000), st.sampled_from(["auto", "last_finish", "saturated"]))
-def test_what_is_measured_in_a_window_does_not_depend_on_leaping(case, warmup_ps, window):
-    runs = [run_case(case, stepwise=stepwise, warmup_ps=warmup_ps, window=window) for stepwise in (False, True)]
-    assert everything(runs[0]) == everything(runs[1])
+@pytest.mark.parametrize("allocator", CACHES)
+def test_what_is_measured_in_a_window_does_not_depend_on_leaping(allocator):
+    @settings(max_examples=EXAMPLES)
+    @given(cases(allocator), st.integers(0, 60_000), st.sampled_from(["auto", "last_finish", "saturated"]))
+    def agree(case, warmup_ps, window):
+        runs = [run_case(case, stepwise=stepwise, warmup_ps=warmup_ps, window=window) for stepwise in (False, True)]
+        assert everything(runs[0]) == everything(runs[1])
+
+    agree()
 
 
 @settings(max_examples=EXAMPLES)
@@ -73,12 +83,13 @@ def test_with_caching_off_it_is_the_allocator_that_only_counts(case):
     assert everything(ours) == everything(theirs)
 
 
-def test_the_cases_meet_hits_evictions_and_blocks_that_their_owner_finds_again():
+@pytest.mark.parametrize("allocator", CACHES)
+def test_the_cases_meet_hits_evictions_and_blocks_that_their_owner_finds_again(allocator):
     """The laws above would hold of runs in which nothing is ever found as well."""
     met = Counter()
 
     @settings(max_examples=200)
-    @given(cases())
+    @given(cases(allocator))
     def count(case):
         log = run_case(case, stepwise=False)
         ended = log.recording.requests.ended
