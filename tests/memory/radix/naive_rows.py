@@ -40,8 +40,14 @@ class NaiveRadix(Naive):
     def kept(self):
         return self.size * len(self.where)
 
+    def slots_written(self, names):
+        return {(self.rows[n][i // self.size], i % self.size) for n in names for i in range(self.written[n])}
+
     def used(self):
-        return len({(self.rows[n][i // self.size], i % self.size) for n, w in self.written.items() for i in range(w)})
+        return len(self.slots_written(self.written.keys() - self.retired))
+
+    def dead(self):
+        return len(self.slots_written(self.written)) - self.used()
 
     def owned(self, name):
         return self.size * len(self.rows.get(name, []))
