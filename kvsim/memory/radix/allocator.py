@@ -18,7 +18,7 @@ from kvsim.memory.phases import PhasedLeap, phases_of
 from kvsim.memory.radix.interface import NoTree, PrefixTree
 from kvsim.memory.radix.node import Node
 from kvsim.memory.radix.pool import SlotPool
-from kvsim.memory.radix.row import Row, audit_locks, checkpoint, unlock
+from kvsim.memory.radix.row import Row, audit_rows, checkpoint, unlock
 from kvsim.memory.radix.tree import RadixTree
 from kvsim.memory.written import WrittenBooks
 from kvsim.request import Sequence
@@ -102,11 +102,6 @@ class RadixAllocator(WrittenBooks):
         return self._row_slots - self.held_slots
 
     @property
-    def written_slots(self) -> int:
-        """Slots that hold the KV of a live sequence, shared ones counted once."""
-        return self._prefill_written + self.decodes.written - self.shared_slots
-
-    @property
     def retired_unwritten(self) -> int:
         """Slots of sequences that have ended and not yet left, which nobody has written."""
         return sum(self.pool.ceil(self._rows[number].tokens) for number in self._retired) - self.dead
@@ -121,8 +116,9 @@ class RadixAllocator(WrittenBooks):
 
     def usage(self) -> PoolUse:
         """Written slots count once, however many rows hold them; what the tree has and nobody locks is cached."""
-        used, dead, cached, free = self.written_slots, self.dead, self.tree.evictable_tokens, self.pool.free
-        return PoolUse(used, self.held_slots - used - dead, dead, 0, cached, free, free)
+        held, free, cached = self.held_slots, self.pool.free, self.tree.evictable_tokens
+        used = self._prefill_written + self.decodes.written - self.shared_slots
+        return PoolUse(used, held - used - self.dead, self.dead, 0, cached, free, free)
 
     def audit(self, live: Iterable[Sequence]) -> None:
         """Rows and locks of the live ones against the tree and the pool, and what they have written."""
@@ -130,17 +126,10 @@ class RadixAllocator(WrittenBooks):
         if len(owners) != len(self._rows):
             strays = len(self._rows) - len(owners)
             raise CheckError(f"{self.name}: {strays} requests own slots and are not live (a leak)")
-        rows = [self._rows[sequence.id] for sequence in owners]
-        in_rows = sum(map(self.owned, owners))
+        rows, in_rows = [self._rows[sequence.id] for sequence in owners], sum(map(self.owned, owners))
         if in_rows != self._row_slots:
             raise CheckError(f"{self.name}: live requests own {in_rows} slots, {self._row_slots} are counted")
-        own = in_rows - sum(row.protected for row in rows)
-        if own + self.tree.tokens + self.pool.free != self.pool_slots:
-            raise CheckError(
-                f"{self.name}: {own} slots of live requests alone, {self.tree.tokens} of the tree and {self.pool.free} "
-                f"free ones do not add up to the pool's {self.pool_slots} (a leak, or a double free)"
-            )
-        audit_locks(self.tree, rows)
+        audit_rows(self.tree, rows, in_rows)
         written = sum(self.decodes.written_of(sequence) for sequence in owners)
         counted = self._prefill_written + self.decodes.written + self.dead
         if written != counted:
@@ -153,8 +142,8 @@ class RadixAllocator(WrittenBooks):
     def acquire(self, asks: Seq[Ask], *, decodes: bool = False) -> Grant | Short:
         """An admitted sequence starts behind what the tree has of it: `written` is set to that."""
         pool, tree = self.pool, self.tree
-        take = self.phases.crossing(self.decodes.clock) * self.page_size if decodes else 0
-        wanted = self.decodes.count * self.page_size if decodes else 0
+        each = self.page_size if decodes else 0
+        take, wanted = self.phases.crossing(self.decodes.clock) * each, self.decodes.count * each
         reach, need = pool.free + tree.evictable_tokens, take
         if need > reach:
             return Short("capacity", need, reach, reach)
@@ -177,13 +166,12 @@ class RadixAllocator(WrittenBooks):
         held = self.held_slots
         for one in asked:
             self._extend(one)
-        evicted = tree.make_room(wanted)
-        self.upkeep.evictions += evicted // self.page_size
+        self.upkeep.evictions += tree.make_room(wanted) // self.page_size
         self.upkeep.allocations += (self.held_slots - held) // self.page_size
         self.take(take)
         if decodes:
             self._together = True
-        return _GRANT
+        return Grant()
 
     def take(self, slots: int) -> None:
         """So many free slots go to rows. Mutates."""
@@ -199,8 +187,7 @@ class RadixAllocator(WrittenBooks):
         start = self._tokens(sequence, row) if row else sum(tokens for _, tokens in found)
         slots = max(0, self.capacity(ask.tokens) - self.capacity(start))
         gate = self.capacity(ask.gate) - start if ask.admit else 0
-        spare = size if size > 1 else 0
-        wanted = size if sequence.decoding else max(0, ask.tokens - start) + spare
+        wanted = size if sequence.decoding else max(0, ask.tokens - start) + (size if size > 1 else 0)
         return _Asked(ask, found, slots, max(slots, gate), wanted)
 
     def _extend(self, one: _Asked) -> None:
@@ -246,8 +233,7 @@ class RadixAllocator(WrittenBooks):
             self._ahead.add(sequence.id)
 
     def _leave(self, sequence: Sequence) -> None:
-        row = self._rows[sequence.id]
-        row.tokens = self._tokens(sequence, row)
+        self._rows[sequence.id].tokens = self.owned(sequence)
         self.phases.remove(-sequence.origin % self.page_size)
         super()._leave(sequence)
         self._ahead.discard(sequence.id)
@@ -282,37 +268,33 @@ class RadixAllocator(WrittenBooks):
 class RadixLeap(PhasedLeap):
     """Decode steps that the free slots serve: nothing is evicted, nothing comes to the tree."""
 
-    __slots__ = ("_allocator",)
+    __slots__ = ("_allocator", "_use")
 
     def __init__(self, allocator: RadixAllocator, limit: int) -> None:
         super().__init__(allocator.phases, allocator.decodes.clock, allocator.retired_unwritten)
         self._allocator = allocator
-        count, phases, pages = allocator.decodes.count, allocator.phases, allocator.pool.free // allocator.page_size
-        if not allocator.tree.evictable_tokens:
-            self.steps = phases.served(self._clock, limit, pages)
-        elif pages < count:
-            self.steps = 0
+        self._use = use = allocator.usage()
+        pages = use.free // allocator.page_size
+        if use.cached:
+            # Before each step there must be a page for everyone, whoever needs it, or something is evicted.
+            pages -= self._phases.count
+            self.steps = 0 if pages < 0 else min(limit, 1 + self._phases.served(self._clock, limit, pages))
         else:
-            # Before each step there must be a page for everyone, whoever needs it.
-            self.steps = min(limit, 1 + phases.served(self._clock, limit, pages - count))
-
-    def apply(self, steps: int) -> None:
-        """All the slots at once."""
-        allocator = self._allocator
-        allocator.take(allocator.phases.blocks(self._clock, steps) * allocator.page_size)
-        allocator.decodes.advance(steps)
+            self.steps = self._phases.served(self._clock, limit, pages)
 
     def use_at(self, step: int) -> PoolUse:
         """What is cached stays."""
-        allocator = self._allocator
-        free = allocator.pool.free - allocator.phases.blocks(self._clock, step + 1) * allocator.page_size
-        used, dead = allocator.written_slots + allocator.decodes.count * step, allocator.dead
-        cached = allocator.tree.evictable_tokens
-        return PoolUse(used, allocator.pool_slots - free - cached - used - dead, dead, 0, cached, free, free)
+        use, written = self._use, self._phases.count * step
+        taken = self._phases.blocks(self._clock, step + 1) * self._phases.size
+        free = use.free - taken
+        unwritten = use.unwritten + taken - written
+        return use._replace(used=use.used + written, unwritten=unwritten, free=free, largest_hole=free)
+
+    def apply(self, steps: int) -> None:
+        """All the slots at once."""
+        self._allocator.take(self._phases.blocks(self._clock, steps) * self._phases.size)
+        self._allocator.decodes.advance(steps)
 
 
 def _content(sequence: Sequence) -> Content:
     return sequence.content or Content([Run(own_stream(sequence.id), 0, ENDLESS)])
-
-
-_GRANT = Grant()

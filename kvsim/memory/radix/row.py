@@ -1,7 +1,7 @@
 """A row: the slots of one sequence, of which those at its start are the tree's, and the rest its own."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -64,8 +64,14 @@ def unlock(tree: PrefixTree, row: Holder) -> None:
         row.locked = None
 
 
-def audit_locks(tree: PrefixTree, rows: Iterable[Row]) -> None:
-    """Count all locks and the sums of the tree again from the rows; CheckError where they differ. Pure."""
+def audit_rows(tree: PrefixTree, rows: Sequence[Row], slots: int) -> None:
+    """Count pool, locks and the tree's sums again from all `rows`, of `slots` slots; CheckError if they differ."""
+    pool, own = tree.pool, slots - sum(row.protected for row in rows)
+    if own + tree.tokens + pool.free != pool.slots:
+        raise CheckError(
+            f"radix: {own} slots of live requests alone, {tree.tokens} of the tree and {pool.free} free ones do not "
+            f"add up to the pool's {pool.slots} (a leak, or a double free)"
+        )
     locks: Counter[Node] = Counter()
     for row in rows:
         path = row.locked.path() if row.locked else []
