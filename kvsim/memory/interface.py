@@ -1,4 +1,4 @@
-"""The seam between the KV memory and everything above it: one allocator, ten verbs.
+"""The seam between the KV memory and everything above it: one allocator, eleven verbs.
 
 An allocator has no clock and no truth: it never learns how long an output will be (only `reserve` with `pow2` or
 `oracle` may, by definition). Every verb that can fail is atomic: it succeeds whole or changes nothing.
@@ -122,8 +122,8 @@ class Allocator(ABC):
     def settle(self, chunks: Iterable[Chunk], *, stalled: bool = False) -> bool:
         """The step is over: every decoding sequence has written one token, each chunk its tokens. Mutates.
 
-        In a `stalled` step the decoding sequences stood still and had asked for nothing. True if slots came free by it
-        (the source of a copy), so that what did not fit may fit now.
+        In a `stalled` step the decoding sequences stood still and had asked for nothing. True if what did not fit may
+        fit now: slots came free by it (the source of a copy), or a waiting sequence may find something new.
         """
 
     @abstractmethod
@@ -163,6 +163,13 @@ class Allocator(ABC):
 
         Raises CheckError when it owns none: a double free.
         """
+
+    def preempt(self, sequence: Sequence) -> None:
+        """Give back every slot of a running `sequence` that will be admitted again. Mutates.
+
+        As `release`, but for those who keep more of what has ended than of what comes again.
+        """
+        self.release(sequence)
 
     @abstractmethod
     def leap(self, limit: int) -> Leap:

@@ -14,7 +14,7 @@ CAUSE_LABELS = {"never": "rejected: can never fit", "outgrown": "alone and outgr
 """How the table calls a cause for which an allocation failed, where the cause's own name does not tell."""
 
 BESIDE = {
-    "saved by sharing": ("saved_share", "what samples hold in common, of the slots that they would take apart"),
+    "saved by sharing": ("saved_share", "what several hold in common, of the slots that they would take apart"),
     "kept twice": ("duplicate_share", "slots of a prompt that another sample of the request keeps as well"),
     "scattered, of free": ("fragmentation", "free slots outside the largest hole"),
     "too small for the head": ("unusable_share", "while requests wait, free slots in holes too small for the next"),
@@ -110,7 +110,7 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
         row("hit rate", "%", 1, _percent(_at("hit_rate"))),
         count("not computed", "hit_tokens", "tokens"),
         count("found again", "rehit_tokens", "tokens"),
-        row("evicted", "blocks", 0, _at("upkeep", "evictions")),
+        row("evicted", "tokens", 0, _evicted_tokens),
     )
     pressure = [
         count("preemptions", "preemptions"),
@@ -219,6 +219,12 @@ def _at(key: str, inner: str | None = None) -> Callable[[dict[str, Any]], Number
         return value.get(inner)  # type: ignore[no-any-return]
 
     return number
+
+
+def _evicted_tokens(metrics: dict[str, Any]) -> Number:
+    """What is evicted counts in blocks, or in pages."""
+    evictions, blocks = _at("upkeep", "evictions")(metrics), metrics["pool_blocks"]
+    return int(evictions * metrics["pool_tokens"] // blocks) if evictions is not None and blocks else None
 
 
 def _times(factor: float, number: Callable[[dict[str, Any]], Number]) -> Callable[[dict[str, Any]], Number]:

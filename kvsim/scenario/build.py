@@ -17,6 +17,7 @@ from kvsim.memory.interface import Allocator
 from kvsim.memory.no_cache import NoCacheAllocator
 from kvsim.memory.paged import PagedAllocator
 from kvsim.memory.prefix import PrefixAllocator
+from kvsim.memory.radix.allocator import RadixAllocator
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.memory.virtual import VirtualAllocator
 from kvsim.metrics.summary import Slo
@@ -30,6 +31,7 @@ from kvsim.scenario.schema.serving import (
     ContiguousSettings,
     NoCacheSettings,
     PagedSettings,
+    RadixSettings,
     ReserveSettings,
     VirtualSettings,
 )
@@ -105,12 +107,12 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     if kv.slots > MOST:
         raise ValueError(f"pool_slots is {kv.slots:,}; a pool has at most {MOST:,} slots")
     allocator = _allocator(settings, rules, footprint, kv.slots, limit, row, parameters)
-    block_size = allocator.block_size if isinstance(allocator, PagedAllocator | PrefixAllocator) else None
+    block_size, read_size = _units(allocator, rules)
     timing = RooflineTiming(
         footprint,
         gpu(settings.gpu),
         parameters,
-        block_size=block_size,
+        block_size=read_size,
     )
     device = None if start is None else Device.serving(start, kv.slots * footprint.kv_bytes_per_token)
     scheduler = _scheduler(scenario, rules, allocator, limit, footprint.kv_bytes_per_token, device)
@@ -182,6 +184,19 @@ def _block_size(settings: Settings, rules: Profile) -> int:
     return chosen(allocator.block_size if isinstance(allocator, PagedSettings) else None, rules.block_size)
 
 
+def _units(allocator: Allocator, rules: Profile) -> tuple[int | None, int | None]:
+    """Slots of the unit in which the pool is handed out, and of that in which attention looks slots up; None: none.
+
+    What a look-up costs is known of blocks (see `block_lookup_tokens`), so that shorter pages are read as those of the
+    profile.
+    """
+    if isinstance(allocator, PagedAllocator | PrefixAllocator):
+        return allocator.block_size, allocator.block_size
+    if isinstance(allocator, RadixAllocator):
+        return allocator.page_size, max(allocator.page_size, rules.block_size)
+    return None, None
+
+
 def _allocator(
     settings: Settings,
     rules: Profile,
@@ -208,6 +223,8 @@ def _allocator(
                 block_size=_block_size(settings, rules),
                 watermark=chosen(allocator.watermark, rules.watermark),
             )
+        if isinstance(allocator, RadixSettings):
+            return RadixAllocator(pool_slots, page_size=allocator.page_size, eviction=allocator.eviction)
         if isinstance(allocator, ContiguousSettings):
             tensors, rounding_slots = kv_tensors(footprint) if allocator.growth == "cat" else (1, 1)
             return ContiguousAllocator(

@@ -173,7 +173,7 @@ class Queueing:
         if sequence.request is not None:
             self._partners[sequence.request] = self._partners.get(sequence.request, 0) + 1
 
-    def _drop(self, sequence: Sequence) -> None:
+    def _drop(self, sequence: Sequence, *, comes_again: bool = False) -> None:
         """It runs no more, and its room may be what the head of the queue waits for."""
         self._blocked = False
         if self.preemption == "never":
@@ -185,7 +185,7 @@ class Queueing:
             if not self._partners[sequence.request]:
                 del self._partners[sequence.request]
         self.prefilling.pop(sequence.id, None)
-        self.allocator.release(sequence)
+        (self.allocator.preempt if comes_again else self.allocator.release)(sequence)
         if self._compact:
             self._compact.leave(sequence)
 

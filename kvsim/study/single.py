@@ -44,8 +44,8 @@ def run(
     simulation = build(scenario, seed)
     if addresses and simulation.scheduler.allocator.caches:
         raise InputError(
-            f"{scenario.label}: addresses are recorded of blocks without contents only; leave --addresses or "
-            "allocator.prefix_caching out"
+            f"{scenario.label}: addresses are recorded only where slots keep no contents; leave --addresses out, or "
+            "use allocator: paged without prefix_caching"
         )
     started = time.perf_counter()
     log = simulate(

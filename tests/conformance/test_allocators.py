@@ -8,6 +8,7 @@ from kvsim.memory.contiguous import ContiguousAllocator
 from kvsim.memory.no_cache import NoCacheAllocator
 from kvsim.memory.paged import PagedAllocator
 from kvsim.memory.prefix import Hit, PrefixAllocator
+from kvsim.memory.radix.allocator import RadixAllocator
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.step import Short
 from kvsim.testing import allocator_checks, check_allocator
@@ -30,9 +31,16 @@ ALLOCATORS = {
     "paged-16": lambda slots: PagedAllocator(slots, block_size=16),
     "paged-16-watermark": lambda slots: PagedAllocator(slots, block_size=16, watermark=0.25),
     "paged-256": lambda slots: PagedAllocator(slots, block_size=256),
-    # What hits change has tests of its own.
+    # The requests of the suite have no content, so that whoever was preempted finds itself again, and nobody else.
+    "prefix-1": lambda slots: PrefixAllocator(slots, block_size=1),
+    "prefix-16": lambda slots: PrefixAllocator(slots, block_size=16, watermark=0.25),
+    "radix-1": lambda slots: RadixAllocator(slots),
+    "radix-5-slru": lambda slots: RadixAllocator(slots, page_size=5, eviction="slru"),
+    "radix-16": lambda slots: RadixAllocator(slots, page_size=16),
     "prefix-1-uncached": lambda slots: PrefixAllocator(slots, block_size=1, caching=False),
     "prefix-16-uncached": lambda slots: PrefixAllocator(slots, block_size=16, watermark=0.25, caching=False),
+    "radix-1-uncached": lambda slots: RadixAllocator(slots, caching=False),
+    "radix-16-uncached": lambda slots: RadixAllocator(slots, page_size=16, caching=False),
     "contiguous-1": lambda slots: ContiguousAllocator(slots, chunk=1),
     "contiguous-7": lambda slots: ContiguousAllocator(slots, chunk=7),
     "contiguous-256": lambda slots: ContiguousAllocator(slots, chunk=256),
@@ -67,7 +75,9 @@ class Watched(Walk):
     seen: Counter[str]
 
     def acquire(self, asks, *, decodes=False):
+        written = sum(ask.sequence.written for ask in asks)
         got = super().acquire(asks, decodes=decodes)
+        self.seen["finds itself again"] += sum(ask.sequence.written for ask in asks) > written
         if isinstance(got, Short):
             self.seen["short of a batch" if decodes else f"{got.cause}, admit {asks[0].admit}"] += 1
         elif got.copied_slots:
@@ -96,6 +106,7 @@ class Watched(Walk):
         super().retire(sequence)
 
     def rest(self):
+        self.seen["evicts"] += self.allocator.upkeep.evictions > 0
         self.seen["several run"] += len(self.running) > 2
 
 
@@ -116,7 +127,7 @@ def evicting_leaps():
 
 def test_the_walks_meet_shortage_preemption_copies_and_leaps():
     kinds = {}
-    for name in ("paged-5", "contiguous-7", "reserve"):
+    for name in ("paged-5", "contiguous-7", "reserve", "radix-5-slru"):
         Watched.seen = kinds[name] = Counter()
         for _ in walk(Watched, ALLOCATORS[name], LONGEST):
             pass
@@ -126,7 +137,9 @@ def test_the_walks_meet_shortage_preemption_copies_and_leaps():
     pressed = everywhere | {"short of a batch", "capacity, admit False", "leap that the pool ends"}
     shared = pressed | {"copy", "fork of one that decodes", "fork at the end of a prompt"}
     fragmented = pressed | {"copy", "fragmentation, admit True", "fragmentation, admit False"}
-    for name, must in (("paged-5", shared), ("contiguous-7", fragmented), ("reserve", everywhere)):
+    cached = pressed | {"finds itself again", "evicts"}
+    all_of_them = {"paged-5": shared, "contiguous-7": fragmented, "reserve": everywhere, "radix-5-slru": cached}
+    for name, must in all_of_them.items():
         assert {what for what in must if kinds[name][what] >= 5} == must
 
 

@@ -10,6 +10,7 @@ from kvsim.memory.interface import Allocator
 from kvsim.memory.no_cache import NoCacheAllocator
 from kvsim.memory.paged import PagedAllocator
 from kvsim.memory.prefix import PrefixAllocator
+from kvsim.memory.radix.allocator import RadixAllocator
 from kvsim.memory.radix.interface import NoTree
 from kvsim.memory.radix.pool import SlotPool
 from kvsim.memory.radix.tree import RadixTree
@@ -66,6 +67,10 @@ class CaseTiming:
         return self._base + self._token * computed + self._context * read + moved + self._mapped * plan.mapped_pages
 
 
+CACHES = ("prefix", "radix")
+"""The allocators that keep contents."""
+
+
 def allocator_of(case: Case) -> Allocator:
     if case.get("scheduler") == "sglang":
         return scheduler_of(case).allocator
@@ -77,6 +82,9 @@ def allocator_of(case: Case) -> Allocator:
         options = {"block_size": case["block_size"], "watermark": case["watermark"]}
         ahead = int(case.get("async_scheduling", False))
         return PrefixAllocator(case["pool_slots"], **options, caching=case.get("caching", True), ahead=ahead)
+    if case["allocator"] == "radix":
+        eviction = case.get("eviction", "lru")
+        return RadixAllocator(case["pool_slots"], page_size=case["block_size"], eviction=eviction)
     if case["allocator"] == "virtual":
         options = {"row_pages": 64, "mapped_ahead": case["mapped_ahead"]}
         return VirtualAllocator(case["pool_slots"], page_tokens=case["block_size"], **options)

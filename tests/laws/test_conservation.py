@@ -7,7 +7,7 @@ from kvsim.engine.replica import first_need
 from kvsim.metrics.memory import SERIES
 from kvsim.metrics.requests import entering
 from kvsim.step import CAUSES, CLASSES, ENDS
-from tests.laws.cases import WHOLE_PROMPTS, allocator_of, everything, run_case, scheduler_of
+from tests.laws.cases import CACHES, WHOLE_PROMPTS, allocator_of, everything, run_case, scheduler_of
 from tests.laws.strategies import ALLOCATORS, scenarios
 
 EXAMPLES = 120
@@ -193,7 +193,7 @@ def both_sides_count_the_same_tokens(case, log):
     for r in ended:
         assert 0 <= r.hit_tokens <= r.asked_tokens <= r.prompt_tokens * r.samples
         assert r.preemptions or not r.rehit_tokens
-        assert case["allocator"] == "prefix" or r.hit_tokens == r.rehit_tokens == 0
+        assert case["allocator"] in CACHES or r.hit_tokens == r.rehit_tokens == 0
 
 
 def blocked_allocations_are_of_the_design(case, log):
@@ -265,7 +265,7 @@ def padding_and_gathering_are_of_those_that_pad(case, log):
         assert not log.recording.padding_context_tokens
     if all(r.samples == 1 for r in log.recording.requests.ended):
         assert log.recording.memory.totals.duplicate_ps == 0
-        assert case["allocator"] == "prefix" or log.recording.memory.totals.shared_ps == 0
+        assert case["allocator"] in CACHES or log.recording.memory.totals.shared_ps == 0
     assert log.recording.duplicates.slots == 0
 
 

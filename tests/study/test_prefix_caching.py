@@ -11,8 +11,8 @@ BASE = {"model": "llama-3.1-8b", "gpu": "H100", "pool": {"tokens": 32_000}}
 TRAFFIC = {"rate": "4/s", "requests": 40, "prompt_tokens": 1000, "output_tokens": 64, "prefix": {"tokens": 512}}
 
 
-def result(cached=True, check=True, **changes):
-    allocator = {"name": "paged", "prefix_caching": cached}
+def result(cached=True, check=True, allocator=None, **changes):
+    allocator = allocator or {"name": "paged", "prefix_caching": cached}
     name = "cached" if cached else "paged"
     return run(
         Scenario.from_dict(BASE | {"allocator": allocator, "workload": TRAFFIC} | changes, name=name), check=check
@@ -91,6 +91,53 @@ def test_a_trace_without_identities_says_that_nothing_is_shared():
     assert any("does not say which prompts begin alike" in note for note in found.notes)
 
 
+def radix(**changes):
+    return result(**changes, allocator="radix")
+
+
+def test_a_tree_finds_the_system_prompt_and_what_blocks_of_16_cannot_tell_apart():
+    traffic = TRAFFIC | {"prefix": {"tokens": 520}, "rate": "1/s"}
+    blocks, tokens = result(workload=traffic), radix(workload=traffic)
+    assert blocks.requests["hit_tokens"].tolist() == [0] + [512] * 39
+    assert tokens.requests["hit_tokens"].tolist() == [0] + [520] * 39
+    assert radix(workload=traffic, check=False).metrics == tokens.metrics
+
+
+def test_a_tree_keeps_all_that_was_computed_while_there_is_room():
+    found = radix(workload=TRAFFIC | {"rate": "0.1/s"}, pool={"tokens": 100_000})
+    memory = found.memory
+    idle = memory[(memory["running"] == 0) & (memory["time_s"] > 0)]
+    # The system prompt once, and of every request the rest and its output but the last token.
+    assert ((idle["cached"] - 512) % (1063 - 512) == 0).all()
+    assert idle["cached"].iloc[-1] == 512 + 40 * (1063 - 512)
+    assert (idle["cached"] + idle["free"] == 100_000).all()
+    assert found.metrics["upkeep"]["evictions"] == 0
+
+
+def test_samples_that_start_together_are_computed_each_where_nothing_is_found_before_its_step_is_over():
+    traffic = {**TRAFFIC, "samples": 3, "requests": 5, "rate": "1/s"}
+    del traffic["prefix"]
+    engine = {"max_num_batched_tokens": 3000}
+    found = radix(workload=traffic, engine=engine)
+    assert found.requests["hit_tokens"].tolist() == [0] * 5
+    assert result(workload=traffic, engine=engine).requests["hit_tokens"].tolist() == [2 * 992] * 5
+    # Two of the three copies come free when it is.
+    assert found.metrics["saved_share"] > 0
+    assert any("SGLang computes the prompt of several samples once" in line for line in found.not_modelled)
+
+
+def test_what_a_tree_evicts_is_told_in_tokens_as_blocks_are():
+    tight = {"pool": {"tokens": 4_000}, "workload": TRAFFIC | {"rate": "50/s", "output_tokens": 600}}
+    results = [result(**tight), radix(**tight)]
+    groups = {group.heading: group for group in comparison_table(results)}
+    evicted = next(row for row in groups["Prefixes found cached"].rows if row.label == "evicted")
+    counts = [found.metrics["upkeep"]["evictions"] for found in results]
+    assert evicted.unit == "tokens"
+    assert evicted.values == ((16 * counts[0],), (counts[1],))
+    assert min(counts) > 0
+    assert results[1].metrics["rehit_tokens"] > 0
+
+
 def test_the_table_has_hits_where_some_run_caches():
     headings = {group.heading: group for group in comparison_table([result(cached=False), result()])}
     texts = {row.label: (row.text(0), row.text(1)) for row in headings["Prefixes found cached"].rows}
@@ -101,5 +148,5 @@ def test_the_table_has_hits_where_some_run_caches():
 
 def test_addresses_of_cached_blocks_are_refused():
     scenario = Scenario.from_dict(BASE | {"allocator": {"prefix_caching": True}, "workload": TRAFFIC}, name="here")
-    with pytest.raises(InputError, match=r"leave --addresses or allocator\.prefix_caching out"):
+    with pytest.raises(InputError, match=r"leave --addresses out, or use allocator: paged without prefix_caching"):
         run(scenario, addresses=True)

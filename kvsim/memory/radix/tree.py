@@ -46,6 +46,17 @@ class RadixTree(PrefixTree):
             self._touch(touched)
         return Match(device_tokens, device, at - device_tokens, node)
 
+    def find(self, key: Content, limit: int | None = None) -> list[tuple[Node, int]]:
+        end = self.pool.floor(key.tokens if limit is None else min(key.tokens, limit))
+        node, at, found = self.root, 0, list[tuple[Node, int]]()
+        while at < end and (child := node.children.get(self._page(key, at))) is not None and child.on_device:
+            shared = self._shared(child, key, at, end)
+            found.append((child, shared))
+            if shared < child.tokens:
+                break
+            node, at = child, at + shared
+        return found
+
     def insert(
         self, key: Content, *, limit: int | None = None, owned: int = 0, counted: int = 0, priority: int = 0
     ) -> Insertion:

@@ -34,8 +34,12 @@ def engine_policies(engine: Plain, rules: "Profile", data: Plain) -> Iterator[Mi
     if nothing_kept and (scheduler, kernel) != ("continuous", "ragged"):
         problem = "computes everything again in each step, which only continuous batching with ragged kernels does"
         yield Mistake("allocator.name", "no-cache", problem, "leave engine.scheduler and engine.kernel out")
+    radix = isinstance(allocator, dict) and allocator.get("name") == "radix"
     caches = isinstance(allocator, dict) and allocator.get("prefix_caching", rules.prefix_caching) is True
-    if caches:
+    if radix and scheduler != "continuous":
+        problem = f"finds the beginnings of prompts computed, but the {scheduler} scheduler computes every prompt whole"
+        yield Mistake("allocator.name", "radix", problem, "set engine.scheduler: continuous, or use allocator: paged")
+    elif caches:
         yield from _prefix_caching(engine, rules, scheduler)
     samples = _whole(data.get("workload"), "samples", 1)
     seats = engine.get("max_num_seqs", rules.max_num_seqs)

@@ -32,6 +32,7 @@ ELSEWHERE_CALLED = {
     "max_batch_size": "engine.max_num_seqs",
     "enable_chunked_prefill": "engine.chunked_prefill",
     "enable_prefix_caching": "allocator.prefix_caching",
+    "radix_eviction_policy": "allocator.eviction",
     "dtype": "model.weights_dtype",
     "quantization": "model.weights_dtype",
     "kv_cache_dtype": "model.kv_dtype",

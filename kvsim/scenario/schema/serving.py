@@ -68,6 +68,18 @@ class PagedSettings(Part):
     """Whether blocks keep their contents and whoever begins alike finds them; absent: the engine profile's."""
 
 
+class RadixSettings(Part):
+    """A tree of prefixes that were computed once, by SGLang's rules: whoever begins alike does not compute them
+    again."""
+
+    name: Literal["radix"]
+    page_size: Count = 1
+    """Slots of a page; what is shared, kept and evicted is whole pages."""
+    eviction: Literal["lru", "lfu", "fifo", "mru", "filo", "priority", "slru"] = "lru"
+    """Which leaf of the tree goes first when slots are short; `slru`: what only one request brought before the
+    rest."""
+
+
 class ContiguousSettings(Part):
     """One region for each request, which grows with it."""
 
@@ -111,7 +123,7 @@ class NoCacheSettings(Part):
 
 
 AllocatorSettings = Annotated[
-    PagedSettings | ContiguousSettings | ReserveSettings | VirtualSettings | NoCacheSettings,
+    PagedSettings | RadixSettings | ContiguousSettings | ReserveSettings | VirtualSettings | NoCacheSettings,
     Field(discriminator="name"),
 ]
 
@@ -123,7 +135,7 @@ class PoolSettings(Part):
     model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
     blocks: Count | None = None
-    """Usable blocks, of the paged allocator's block size; of the virtual one, page rows."""
+    """Usable blocks, of the paged allocator's block size; of the virtual one, page rows; else, the engine profile's."""
     tokens: Count | None = None
     """Slots, one token's KV each."""
     memory: Size | None = None

@@ -6,6 +6,7 @@ from collections.abc import Sequence as Seq
 from kvsim.errors import CheckError
 from kvsim.memory.phases import PhaseLeap, phases_of
 from kvsim.memory.radix.interface import PrefixTree
+from kvsim.memory.radix.row import audit_rows
 from kvsim.memory.written import WrittenBooks
 from kvsim.request import Sequence
 from kvsim.scheduling.sglang.request import Request
@@ -71,12 +72,7 @@ class RowBooks(WrittenBooks):
             raise CheckError(
                 f"{self.name}: {len(self._held) - len(owners)} requests have a row and are not live (a leak)"
             )
-        own = self._rows_slots - sum(request.protected for request in self._held.values())
-        taken = self.pool_slots - self.pool.free
-        if own + self.tree.tokens != taken:
-            raise CheckError(
-                f"{self.name}: requests own {own} slots and the tree {self.tree.tokens}, but {taken} are taken (a leak)"
-            )
+        audit_rows(self.tree, list(self._held.values()), self._rows_slots)
         written = sum(self.decodes.written_of(sequence) for sequence in owners)
         counted = self._prefill_written + self.decodes.written
         if written != counted:

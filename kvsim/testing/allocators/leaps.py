@@ -42,7 +42,8 @@ class _Counting(_Stepping):
         if leap.steps < limit:
             before = pool.usage()
             got = self.acquire((), decodes=True)
-            same_room = (before.free, before.rounding) == (pool.usage().free, pool.usage().rounding)
+            after = pool.usage()
+            same_room = (before.free, before.cached, before.rounding) == (after.free, after.cached, after.rounding)
             promise(
                 not isinstance(got, Grant) or not same_room or bool(got.copied_slots),
                 f"{told}, but one more can be served and nobody needs a slot for it",
