@@ -70,6 +70,12 @@ class Journey:
         # A list kept in it would make a ring of every journey, which only the garbage collector could undo.
         return self.several or [self]
 
+    def cut(self, most_tokens: int) -> None:
+        """The engine lets none of its samples emit more tokens than this. Mutates."""
+        for sample in self.samples:
+            if most_tokens < sample.allowed:
+                sample.allowed, sample.limit = most_tokens, "max_model_len"
+
     @property
     def written_in_all(self) -> int:
         """Tokens whose KV it will have written at its end; the last sampled token is never computed."""

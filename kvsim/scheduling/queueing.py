@@ -22,6 +22,7 @@ UNLIMITED = 1 << 62
 class Queueing:
     """The state of a scheduler (its parameters are described with `BatchScheduler`)."""
 
+    depth = 1
     chunked_prefill = False
     """A prompt may be computed in parts."""
 
@@ -123,6 +124,9 @@ class Queueing:
         if sequence.max_tokens is None:
             return self.max_model_len
         return min(self.max_model_len, sequence.prompt_tokens + sequence.max_tokens)
+
+    def most_output(self, sequence: Sequence) -> int | None:
+        return None
 
     def forks(self, sequence: Sequence) -> bool:
         """See `Scheduler`; samples that could never run all at once come one by one."""

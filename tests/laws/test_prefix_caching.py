@@ -29,7 +29,7 @@ def alike(draw, request):
 
 
 @st.composite
-def cases(draw, allocator, preemption="recompute"):
+def cases(draw, allocator="prefix", preemption="recompute"):
     """A case over an allocator that caches, with prompts that begin alike, samples, and outputs that come back."""
     case = draw(scenarios(allocators=("paged",)))
     requests = [draw(alike(request)) if draw(st.booleans()) else request for request in case["requests"]]

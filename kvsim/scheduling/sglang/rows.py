@@ -50,6 +50,12 @@ class Rows:
         for request in requests:
             request.committed += 1
 
+    def grow(self, requests: list[Request], tokens: int) -> None:
+        """Slots for so many tokens more of each, all of which are free. Mutates."""
+        for request in requests:
+            self._take(self.pool.ceil(request.committed + tokens) - self.pool.ceil(request.committed))
+            request.committed += tokens
+
     def decode_fits(self, requests: list[Request]) -> bool:
         """Whether each can get a slot more, after evicting what that takes. Mutates the tree."""
         slots = self._decode_slots(requests)
