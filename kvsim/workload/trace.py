@@ -4,7 +4,7 @@ import os
 from array import array
 from collections.abc import Iterator
 from difflib import get_close_matches
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 
 from kvsim.errors import InputError
@@ -12,8 +12,9 @@ from kvsim.request import PS_PER_S
 from kvsim.workload.arguments import check_positive, check_whole
 from kvsim.workload.arrivals import as_written
 from kvsim.workload.readers import READERS, detect
+from kvsim.workload.readers.files.source import Source
 from kvsim.workload.readers.interface import Identity, Intake, OnBadRow, Reader, Report, Row
-from kvsim.workload.readers.text import text_lines
+from kvsim.workload.readers.options import ReadOptions
 from kvsim.workload.streams import Streams
 
 PACKAGED = {
@@ -34,14 +35,16 @@ def trace_path(trace: str | os.PathLike[str]) -> Path:
     return Path(trace)
 
 
-def opened(path: Path, reader: Reader | None, intake: Intake) -> tuple[Reader, str, Iterator[str]]:
-    """The reader of a file (detected if None), the file's first line, and the lines after it."""
-    lines = text_lines(path, intake.trace)
-    first_line = next(lines, "")
-    if not first_line.strip():
-        what = "the first line is blank; it must name the columns" if first_line else "the trace is empty"
-        raise intake.wrong(what)
-    return reader or detect(first_line, intake.trace), first_line, lines
+def opened(path: Path, name: str, format: str | None) -> tuple[Reader, Source]:
+    """The reader of a trace (detected if `format` is None), and the trace; `name` is what messages call it.
+
+    InputError where it is of no known format, ValueError where the format's name is unknown.
+    """
+    if format is not None and format not in READERS:
+        raise ValueError(f"format: must be one of {', '.join(READERS)}; got {format!r}")
+    source = Source(path, name)
+    head = source.head
+    return (detect(head, name) if format is None else READERS[format]), source
 
 
 class TraceTraffic:
@@ -50,7 +53,7 @@ class TraceTraffic:
     `trace` is a path or a name in `PACKAGED`; `format` a name in `READERS` (None: found by the header).
     `on_bad_row` "drop" leaves bad rows out and counts them. `sort` puts rows in order of time (equal times
     stay in file order) and holds some 60 bytes a row; without it rows out of order are an error. `requests`
-    keeps the first so many rows.
+    keeps the first so many rows; `options` are what a reader must be told.
 
     The first kept row arrives at 0. `rate` (per second) warps time, so that the mean gap between the kept
     rows is 1 / rate: bursts keep their shape. `time_scale` multiplies every gap instead. At most one of the
@@ -69,6 +72,7 @@ class TraceTraffic:
         requests: int | None = None,
         rate: float | None = None,
         time_scale: float | None = None,
+        options: ReadOptions | None = None,
     ) -> None:
         if format is not None and format not in READERS:
             raise ValueError(f"format: must be one of {', '.join(READERS)}; got {format!r}")
@@ -84,7 +88,8 @@ class TraceTraffic:
             check_positive("time_scale", time_scale)
         self.trace = str(trace)
         self._path = trace_path(trace)
-        self._reader = None if format is None else READERS[format]
+        self._format = format
+        self._options = options or ReadOptions()
         self._on_bad_row: OnBadRow = on_bad_row
         self._sort = sort
         self._requests = requests
@@ -95,7 +100,7 @@ class TraceTraffic:
     @property
     def prefix_identity(self) -> Identity:
         """Whether the trace tells which prompts begin alike. Reads its first line."""
-        return opened(self._path, self._reader, Intake(self.trace))[0].prefix_identity
+        return opened(self._path, self.trace, self._format)[0].prefix_identity
 
     def survey(self) -> Report:
         """Read the trace once, up to the last row that will be a request, and say what is in it.
@@ -141,6 +146,8 @@ class TraceTraffic:
             "rows_dropped": dict(sorted(report.dropped.items())),
             "ignored_columns": list(report.ignored_columns),
             "prefix_identity": report.prefix_identity,
+            "hash_scope": report.hash_scope,
+            "block_tokens": report.block_tokens,
             "sorted_here": self._sort,
             "span_s": scaled_span_ps / PS_PER_S,
             "rate_per_s": _rate(report.rows_kept, scaled_span_ps),
@@ -166,9 +173,9 @@ class TraceTraffic:
 
     def _recorded(self) -> Iterator[Row]:
         """One pass over the file in the trace's own time; leaves the report behind at its end."""
-        intake = Intake(self.trace, self._on_bad_row)
-        reader, first_line, lines = opened(self._path, self._reader, intake)
-        found = reader.rows(chain([first_line], lines), intake)
+        intake = Intake(self.trace, self._on_bad_row, self._options)
+        reader, source = opened(self._path, self.trace, self._format)
+        found = reader.rows(source, intake)
         in_order = _sorted_by_time(found) if self._sort else found
         kept = 0
         first_ps = last_ps = 0
@@ -177,7 +184,7 @@ class TraceTraffic:
                 first_ps = last_ps = time_ps
             if time_ps < last_ps:
                 raise intake.wrong(
-                    f"row {intake.row} (line {intake.line} of the file), column {reader.columns[0]}: "
+                    f"{intake.place}, column {reader.columns[0]}: "
                     f"{(last_ps - time_ps) / PS_PER_S:g} s earlier than the row before; "
                     "put the rows in order of time or set `sort: true`"
                 )
@@ -195,6 +202,9 @@ class TraceTraffic:
             ignored_columns=intake.ignored_columns,
             span_ps=last_ps - first_ps,
             prefix_identity=reader.prefix_identity,
+            hash_scope=reader.hash_scope,
+            block_tokens=self._options.block_tokens or reader.block_tokens(source.head),
+            notes=intake.notes,
         )
 
 
