@@ -9,6 +9,14 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
+ENDLESS = 1 << 62
+"""More tokens than any sequence has."""
+
+
+def own_stream(sequence_id: int) -> int:
+    """The stream of the tokens that only this sequence has: negative, so that those of shared content are 0 and up."""
+    return -1 - 2 * sequence_id if sequence_id >= 0 else 2 * sequence_id
+
 
 class Run(NamedTuple):
     """`tokens` tokens of `stream` from its token number `offset` on."""

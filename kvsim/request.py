@@ -33,6 +33,8 @@ class Request:
     """True output lengths of the further samples of the same prompt, where the call asks for more than one."""
     replacements: tuple[tuple[int, int, int], ...] = ()
     """Beam search: (output tokens emitted, sample that is dropped, sample that goes on in its place as well)."""
+    content: Content | None = None
+    """What the tokens of its prompt are; None: like no other prompt's."""
 
 
 @dataclass(slots=True, eq=False)

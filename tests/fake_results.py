@@ -79,6 +79,8 @@ def requests_table(count):
         "lost_tokens": array("q", [500 * (index % 10 == 3) for index in range(count)]),
         "recomputed_tokens": array("q", [500 * (index % 10 == 3) for index in range(count)]),
         "swapped_tokens": array("q", [0] * count),
+        "hit_tokens": array("q", [0] * count),
+        "rehit_tokens": array("q", [0] * count),
         "samples": array("q", [1] * count),
         "queue_s": [None if no else 0.5 for no in rejected],
         "prefill_s": [None if no else 0.2 for no in rejected],

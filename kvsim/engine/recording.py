@@ -70,10 +70,8 @@ class Recording:
         self.requests.blocked(now_ps, journey, short, outcome)
 
     def admitted(self, now_ps: int, journey: Journey) -> None:
-        """A waiting request starts to run."""
-        journey.blocked_cause = None
-        if journey.first_scheduled_ps is None:
-            journey.first_scheduled_ps = now_ps
+        """A waiting request starts to run; what is written of it before its first chunk was found cached."""
+        self.requests.admitted(now_ps, journey, journey.sequence.written)
 
     def resumed(self, now_ps: int, journey: Journey) -> None:
         """A preempted request is back from host memory, and decodes if it did."""
@@ -124,7 +122,8 @@ class Recording:
 
     def beside(self, external: int, allocator: Allocator, host: int) -> Beside:
         """What is to be known of the pool beside the allocator's own count."""
-        shared, duplicate = allocator.shared_slots, self.duplicates.slots if allocator.keeps else 0
+        counts = allocator.keeps and not allocator.caches
+        shared, duplicate = allocator.shared_slots, self.duplicates.slots if counts else 0
         return Beside(external, shared, duplicate, host) if external or shared or duplicate or host else NOTHING
 
     def stepped(

@@ -135,6 +135,7 @@ class Replica:
             self.end_ps = now
         for journey in list(self.live.values()):
             self._end(journey, "unfinished")
+        self.recording.memory.rest(now, self.allocator.usage().cached)
         self._note_addresses(stalled=True)
         self._audit()
 
@@ -174,6 +175,7 @@ class Replica:
             self._flight = (self._takeoff.leap(now) if self._leaps else None) or self._step(now)
         if self._flight is None:
             self._next = None
+            self.recording.memory.rest(now, self.allocator.usage().cached)
             self._note_addresses(stalled=True)
         elif self._flight.end_ps <= now:
             raise CheckError(f"a step from {now} ps to {self._flight.end_ps} ps: the clock must go forward, never back")

@@ -75,6 +75,8 @@ class Allocator(ABC):
     """Free slots can be lost to shape."""
     shares: bool = False
     """Sequences can hold slots in common: `fork` works."""
+    caches: bool = False
+    """What is written can be found again by its content: `lookup` may answer more than 0."""
     keeps: bool = True
     """KV is kept from one step to the next; where it is not, each step computes all of it again."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from kvsim.content import ENDLESS, Content, Run, own_stream
 from kvsim.request import Request, Sequence
 from kvsim.step import Short
 
@@ -15,16 +16,19 @@ class Journey:
 
     __slots__ = (
         "allowed",
+        "asked_tokens",
         "blocked_cause",
         "ended",
         "first_scheduled_ps",
         "first_token_ps",
         "high_water",
+        "hit_tokens",
         "last_token_ps",
         "limit",
         "lost_tokens",
         "preemptions",
         "recomputed_tokens",
+        "rehit_tokens",
         "request",
         "sequence",
         "several",
@@ -47,6 +51,12 @@ class Journey:
         self.lost_tokens = 0
         self.swapped_tokens = 0
         self.recomputed_tokens = 0
+        self.asked_tokens = 0
+        """Prompt tokens that it came with when it was first admitted."""
+        self.hit_tokens = 0
+        """Those of them that it found cached."""
+        self.rehit_tokens = 0
+        """Tokens that it found cached when it was admitted again, after preemptions."""
         self.several: list[Journey] | None = None
         """Those of all samples of the request, the first one first, if it has several; the same list in each."""
         self.ended: tuple[str, int] | None = None
@@ -99,16 +109,27 @@ def entering(request: Request, max_model_len: int) -> Journey:
 
 def _sample(request: Request, number: int, output_tokens: int, max_model_len: int) -> Journey:
     allowed, limit = allowed_output(request, max_model_len, output_tokens)
+    sequence_id = -(request.id * MOST_SAMPLES + number) if number else request.id
     sequence = Sequence(
-        -(request.id * MOST_SAMPLES + number) if number else request.id,
+        sequence_id,
         request.prompt_tokens,
         request.max_tokens,
         request.arrival_ps,
         request.priority,
         request.tenant,
         tokens=request.prompt_tokens,
+        content=_content(request, sequence_id),
     )
     return Journey(request, sequence, allowed, limit)
+
+
+def _content(request: Request, sequence_id: int) -> Content | None:
+    """What a sequence holds, prompt and output; None: nobody else has any of it."""
+    if request.content is None and not request.more_outputs:
+        return None
+    prompt = Run(own_stream(request.id), 0, request.prompt_tokens)
+    runs = (prompt,) if request.content is None else request.content.runs
+    return Content([*runs, Run(own_stream(sequence_id), request.prompt_tokens, ENDLESS)])
 
 
 def whose(sequence_id: int) -> tuple[int, int]:
@@ -153,6 +174,9 @@ class Ended(NamedTuple):
     samples: int = 1
     longest_tokens: int = 0
     """Output tokens of its longest sample, where it has several."""
+    asked_tokens: int = 0
+    hit_tokens: int = 0
+    rehit_tokens: int = 0
 
     @property
     def gaps(self) -> int:
@@ -223,6 +247,16 @@ class RequestLog:
         journey.swapped_tokens += swapped_tokens
         journey.high_water = max(journey.high_water, lost_tokens)
 
+    def admitted(self, now_ps: int, journey: Journey, hit_tokens: int) -> None:
+        """A waiting request starts to run, with so many of its tokens found cached."""
+        journey.blocked_cause = None
+        if journey.first_scheduled_ps is None:
+            journey.first_scheduled_ps = now_ps
+            journey.asked_tokens = journey.request.prompt_tokens
+            journey.hit_tokens = hit_tokens
+        else:
+            journey.rehit_tokens += hit_tokens
+
     def written(self, journey: Journey, before: int, tokens: int) -> None:
         """A chunk is written: what lies below the high water mark was computed before."""
         if before < journey.high_water:
@@ -253,6 +287,9 @@ class RequestLog:
                 swapped_tokens=sum(sample.swapped_tokens for sample in samples),
                 samples=len(samples),
                 longest_tokens=max(outputs),
+                asked_tokens=sum(sample.asked_tokens for sample in samples),
+                hit_tokens=sum(sample.hit_tokens for sample in samples),
+                rehit_tokens=sum(sample.rehit_tokens for sample in samples),
             )
         )
         return True
@@ -278,6 +315,9 @@ def _record(now_ps: int, journey: Journey, end: str, generated: int) -> Ended:
         journey.lost_tokens,
         journey.recomputed_tokens,
         journey.swapped_tokens,
+        asked_tokens=journey.asked_tokens,
+        hit_tokens=journey.hit_tokens,
+        rehit_tokens=journey.rehit_tokens,
     )
 
 

@@ -81,6 +81,8 @@ class Run:
     """The ledger of one rank's card at the largest step."""
     host_slots: int = 0
     """Slots of host memory for swapped requests."""
+    caches: bool = False
+    """Prefixes that were computed once could be found again."""
     addresses: AddressLog | None = None
     """Only where it was asked for."""
 
@@ -139,6 +141,7 @@ def metrics(run: Run) -> dict[str, Any]:
     done = [record for record in inside if record.end == "finished"]
     # As with tokens: what comes out at the very moment at which a stretch opens belongs to the step before it.
     out = [r for r in log.ended if r.end == "finished" and _during(time, r.end_ps, opening=False)]
+    asked_tokens = sum(record.asked_tokens for record in inside)
     blocked = dict.fromkeys(CAUSES, 0)
     for event in log.events:
         blocked[event.cause] += 1
@@ -155,6 +158,8 @@ def metrics(run: Run) -> dict[str, Any]:
         "preemptions": log.preemptions,
         "lost_tokens": sum(record.lost_tokens for record in log.ended),
         "recomputed_tokens": sum(record.recomputed_tokens for record in log.ended),
+        "hit_tokens": sum(record.hit_tokens for record in log.ended),
+        "rehit_tokens": sum(record.rehit_tokens for record in log.ended),
         "device_bytes": run.device_bytes,
         "swapped_tokens": sum(record.swapped_tokens for record in log.ended),
         **asdict(run.moved),
@@ -163,11 +168,11 @@ def metrics(run: Run) -> dict[str, Any]:
         "upkeep": asdict(run.upkeep),
         "shared_share": _ratio(totals.shared_ps, pool * length_ps),
         "saved_share": _ratio(totals.shared_ps, _allocated_ps(totals) + totals.shared_ps),
-        "duplicate_share": _ratio(totals.duplicate_ps, pool * length_ps),
+        "duplicate_share": None if run.caches else _ratio(totals.duplicate_ps, pool * length_ps),
         "fragmentation": _ratio(totals.scattered_ps, _free_ps(totals)) if run.memory.has_holes else None,
         "unusable_share": _ratio(totals.unusable_ps, totals.free_waiting_ps) if run.memory.has_holes else None,
         "blocked": blocked,
-        "hit_rate": None,
+        "hit_rate": _ratio(sum(record.hit_tokens for record in inside), asked_tokens) if run.caches else None,
         "queue_s": spread(queue_ps(r) for r in inside),
         "prefill_s": spread(prefill_ps(r) for r in inside),
         "ttft_s": spread(ttft_ps(r) for r in inside),
@@ -194,7 +199,7 @@ def _free_ps(totals: Totals) -> int:
 def _allocated_ps(totals: Totals) -> int:
     """Integral of the slots that somebody holds."""
     slots_ps = dict(zip(CLASSES, totals.slots_ps, strict=True))
-    return sum(totals.slots_ps) - slots_ps["free"] - slots_ps["external"]
+    return sum(totals.slots_ps) - slots_ps["free"] - slots_ps["cached"] - slots_ps["external"]
 
 
 def pools(run: Run) -> list[dict[str, Any]]:

@@ -68,6 +68,8 @@ def _requests(run: Run) -> Table:
         "lost_tokens": [r.lost_tokens for r in records],
         "recomputed_tokens": [r.recomputed_tokens for r in records],
         "swapped_tokens": [r.swapped_tokens for r in records],
+        "hit_tokens": [r.hit_tokens for r in records],
+        "rehit_tokens": [r.rehit_tokens for r in records],
         "samples": [r.samples for r in records],
         "queue_s": [_seconds(queue_ps(r)) for r in records],
         "prefill_s": [_seconds(prefill_ps(r)) for r in records],
@@ -114,7 +116,6 @@ def _memory(run: Run) -> Table:
     names = (*CLASSES, "running", "waiting", "host", "shared", "duplicate", "largest_hole")
     table: Table = {"time_s": [], **{name: [] for name in (*names, "fragmentation", "unusable")}}
     pool, holes = run.memory.pool_slots, run.memory.has_holes
-    empty = dict.fromkeys((*names, "rounding"), 0) | {"free": pool, "largest_hole": pool}
 
     def add(time_ps: int, levels: Mapping[str, int]) -> None:
         table["time_s"].append(time_ps / PS_PER_S)
@@ -125,13 +126,18 @@ def _memory(run: Run) -> Table:
         lost = levels["external"] - levels["rounding"]
         table["unusable"].append(lost / free if free and holes and levels["waiting"] else None)
 
+    def rest(time_ps: int) -> None:
+        cached = run.memory.rests.get(time_ps, 0)
+        levels = {"cached": cached, "free": pool - cached, "largest_hole": pool - cached}
+        add(time_ps, dict.fromkeys((*names, "rounding"), 0) | levels)
+
     over_ps = 0
     for index, start_ps in enumerate(rows["start_ps"]):
         if start_ps > over_ps:
-            add(over_ps, empty)
+            rest(over_ps)
         add(start_ps, {name: rows[name][index] for name in (*names, "rounding")})
         over_ps = start_ps + rows["duration_ps"][index]
-    add(over_ps, empty)
+    rest(over_ps)
     return table
 
 

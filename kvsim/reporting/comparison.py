@@ -52,16 +52,17 @@ class Group:
 
 
 def waste_share(metrics: dict[str, Any]) -> float | None:
-    """Share of the slots not free that hold no valid KV of a live request: 1 - used / (pool - free).
+    """Share of the slots that cannot be had and hold no valid KV of a live request: 1 - used / (pool - free - cached).
 
-    Taken over the time-weighted means of the measured window, so `reserved`, `internal`, `dead`, `moving`,
-    `cached` and `external` all count as waste. None where the pool is empty throughout, or where there is
-    none.
+    Taken over the time-weighted means of the measured window, so `reserved`, `internal`, `dead`, `moving` and
+    `external` all count as waste; what is `cached` can be had at once. None where the pool is empty throughout, or
+    where there is none.
     """
     share = metrics["mean_share"]
-    if share is None or share["free"] is None or share["free"] >= 1.0:
+    if share is None or share["free"] is None:
         return None
-    return float(1.0 - share["used"] / (1.0 - share["free"]))
+    taken = sum(amount for name, amount in share.items() if name not in ("free", "cached"))
+    return float(1.0 - share["used"] / taken) if taken else None
 
 
 def beside(results: Sequence[Result]) -> dict[str, tuple[str, str]]:
@@ -105,6 +106,12 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
     requests = [row("running", "", 1, _at("mean_running"), _at("max_running"))]
     requests.append(row("waiting, mean", "", 1, _at("mean_waiting")))
     requests += [count(end, end) for end in ends]
+    cached = (
+        row("hit rate", "%", 1, _percent(_at("hit_rate"))),
+        count("not computed", "hit_tokens", "tokens"),
+        count("found again", "rehit_tokens", "tokens"),
+        row("evicted", "blocks", 0, _at("upkeep", "evictions")),
+    )
     pressure = [
         count("preemptions", "preemptions"),
         count("lost", "lost_tokens", "tokens"),
@@ -143,6 +150,7 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
         *([Group("Simulated / published", published)] if published else []),
         Group("KV memory, mean / peak", tuple(memory)),
         Group("Requests, mean / max", tuple(requests)),
+        *([Group("Prefixes found cached", cached)] if any(m["hit_rate"] is not None for m in every) else []),
         Group("Pressure", tuple(pressure)),
         *([Group("Times blocked", tuple(blocked))] if blocked else []),
         Group("Latency, p50 / p99", tuple(latency)),

@@ -7,8 +7,8 @@ from kvsim.reporting.comparison import beside, waste_share
 from kvsim.units import GIB
 
 LEGEND = (
-    "Memory is in shares of the pool, mean / peak. waste: the share of the slots not free that hold no valid KV of a "
-    "live request."
+    "Memory is in shares of the pool, mean / peak. waste: of the slots neither free nor cached, the share that holds "
+    "no valid KV of a live request."
 )
 
 SOURCES = {"timing": "step times"}

@@ -16,6 +16,7 @@ from kvsim.memory.host import HostPool
 from kvsim.memory.interface import Allocator
 from kvsim.memory.no_cache import NoCacheAllocator
 from kvsim.memory.paged import PagedAllocator
+from kvsim.memory.prefix import PrefixAllocator
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.memory.virtual import VirtualAllocator
 from kvsim.metrics.summary import Slo
@@ -43,6 +44,7 @@ from kvsim.workload.arrivals import ARRIVALS
 from kvsim.workload.beam import Beam
 from kvsim.workload.client import Patience
 from kvsim.workload.lengths import LENGTHS, LengthDistribution
+from kvsim.workload.shared_prefix import SharedPrefix
 from kvsim.workload.stream import GeneratedTraffic, Traffic, Workload
 from kvsim.workload.trace import TraceTraffic
 
@@ -103,7 +105,7 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     if kv.slots > MOST:
         raise ValueError(f"pool_slots is {kv.slots:,}; a pool has at most {MOST:,} slots")
     allocator = _allocator(settings, rules, footprint, kv.slots, limit, row, parameters)
-    block_size = allocator.block_size if isinstance(allocator, PagedAllocator) else None
+    block_size = allocator.block_size if isinstance(allocator, PagedAllocator | PrefixAllocator) else None
     timing = RooflineTiming(
         footprint,
         gpu(settings.gpu),
@@ -112,7 +114,7 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     )
     device = None if start is None else Device.serving(start, kv.slots * footprint.kv_bytes_per_token)
     scheduler = _scheduler(scenario, rules, allocator, limit, footprint.kv_bytes_per_token, device)
-    traffic = _traffic(scenario)
+    traffic = _traffic(scenario, identities=allocator.caches)
     return Simulation(
         workload=_workload(settings, traffic, seed),
         traffic=traffic,
@@ -199,7 +201,9 @@ def _allocator(
             ahead = not parameters.page_map_s
             return VirtualAllocator(pool_slots, page_tokens=row.tokens, row_pages=row.pages, mapped_ahead=ahead)
         if isinstance(allocator, PagedSettings):
-            return PagedAllocator(
+            caching = chosen(allocator.prefix_caching, rules.prefix_caching)
+            blocks = PrefixAllocator if caching else PagedAllocator
+            return blocks(
                 pool_slots,
                 block_size=_block_size(settings, rules),
                 watermark=chosen(allocator.watermark, rules.watermark),
@@ -221,7 +225,7 @@ def _allocator(
         raise ValueError(f"allocator {allocator.name}: {error}") from error
 
 
-def _traffic(scenario: Scenario) -> Traffic:
+def _traffic(scenario: Scenario, *, identities: bool) -> Traffic:
     workload = scenario.settings.workload
     if scenario.trace is not None:
         return TraceTraffic(
@@ -231,6 +235,7 @@ def _traffic(scenario: Scenario) -> Traffic:
             sort=workload.sort,
             requests=workload.requests,
             rate=workload.rate,
+            identities=identities,
         )
     # The scenario was checked: generated traffic has a rate, arrivals and both lengths.
     assert workload.rate is not None
@@ -260,6 +265,7 @@ def _workload(settings: Settings, traffic: Traffic, seed: int) -> Workload:
         seed=seed,
         samples=workload.samples,
         beam=None if workload.beam is None else Beam(turnover=workload.beam.turnover),
+        prefix=None if workload.prefix is None else SharedPrefix(**dict(workload.prefix)),
         max_tokens={"times_output": max_tokens.times_output} if isinstance(max_tokens, TimesOutput) else max_tokens,
         cancel=None if cancel is None else Patience(after_s=cancel.after / 1e12, share=cancel.share),
         priority=workload.priority,

@@ -6,7 +6,7 @@ from kvsim.capacity.weights.quantization import of_checkpoint
 from kvsim.catalog.engines import Profile
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import gpu
-from kvsim.scenario.deployment import SCHEMES
+from kvsim.scenario.deployment import SCHEMES, chosen
 from kvsim.scenario.messages import alternatives
 from kvsim.scenario.schema.serving import ContiguousSettings, NoCacheSettings, PagedSettings, VirtualSettings
 from kvsim.scenario.schema.settings import Settings
@@ -71,6 +71,9 @@ def not_modelled(settings: Settings, rules: Profile, footprint: Footprint) -> li
     shape = footprint.model
     if isinstance(settings.allocator, PagedSettings):
         said.append("The allocator's own time on the host, beyond what a step costs in any case.")
+        if chosen(settings.allocator.prefix_caching, rules.prefix_caching):
+            what = "Slots whose content another live request also holds"
+            said.append(f"{what} are not counted while prefixes are cached.")
     if isinstance(settings.allocator, ContiguousSettings) and settings.allocator.growth == "cat":
         said.append("Where the tensors of one request lie: they stay side by side, as one region.")
     if isinstance(settings.allocator, VirtualSettings):

@@ -142,6 +142,7 @@ _BY_PROFILE: dict[str, Callable[["Profile"], object]] = {
     "engine.swap_space": lambda profile: size_text(profile.swap_space_bytes) if profile.swap_space_bytes else None,
     "allocator.block_size": lambda profile: profile.block_size,
     "allocator.watermark": lambda profile: profile.watermark,
+    "allocator.prefix_caching": lambda profile: profile.prefix_caching,
     "capacity.gpu_memory_utilization": lambda profile: profile.gpu_memory_utilization,
 }
 """Dotted keys that the engine's profile decides where nobody gives them."""

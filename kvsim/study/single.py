@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 from kvsim.engine.run import simulate
+from kvsim.errors import InputError
 from kvsim.metrics.result import Result
 from kvsim.metrics.summary import Moved, Run, metrics, pools
 from kvsim.metrics.tables import Tables
@@ -41,6 +42,11 @@ def run(
     seed = scenario.seed if seed is None else seed
     settings = scenario.settings
     simulation = build(scenario, seed)
+    if addresses and simulation.scheduler.allocator.caches:
+        raise InputError(
+            f"{scenario.label}: addresses are recorded of blocks without contents only; leave --addresses or "
+            "allocator.prefix_caching out"
+        )
     started = time.perf_counter()
     log = simulate(
         simulation.workload,
@@ -78,6 +84,7 @@ def run(
         window=settings.window.until,
         slo=simulation.slo,
         warmup_ps=settings.window.warmup,
+        caches=simulation.scheduler.allocator.caches,
         addresses=recording.addresses.log if recording.addresses else None,
     )
     return Result(
@@ -112,11 +119,19 @@ def _of_trace(scenario: Scenario, simulation: Simulation) -> list[str]:
     if scenario.settings.workload.on_bad_row == "drop" and (report := simulation.traffic.survey()).dropped:
         reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(report.dropped.items()))
         said.append(f"{sum(report.dropped.values())} of {report.rows_read} rows of the trace were dropped ({reasons}).")
-    if simulation.traffic.prefix_identity == "real":
+    caches, told = simulation.scheduler.allocator.caches, simulation.traffic.prefix_identity == "real"
+    if told and not caches:
         said.append(
             "The trace says which prompts begin alike, and this run does not use it: every prompt is computed whole. "
             "`kvsim hit-curve` counts what is shared."
         )
+    elif told:
+        said.append(
+            f"The trace tells its prompts apart in blocks of {simulation.traffic.block_tokens} tokens: what they share "
+            "beyond the last equal block, or with an earlier output, counts as unlike."
+        )
+    elif caches:
+        said.append("The trace does not say which prompts begin alike: a request finds only blocks of its own again.")
     return said
 
 

@@ -61,13 +61,13 @@ def read_prefixes(
         options = replace(options, block_tokens=block_tokens)
     intake = Intake(str(trace), on_bad_row, options)
     reader, source = opened(trace_path(trace), str(trace), format)
-    if reader.prefix_identity == "absent":
+    if reader.identity(source, options) == "absent":
         able = ", ".join(name for name, one in READERS.items() if one.prefix_identity != "absent")
         raise InputError(
-            f"{trace}: a trace of format {reader.format} does not tell what prompts share, so no hit can be counted; "
+            f"{trace}: this trace (format {reader.format}) does not tell what prompts share, so no hit can be counted; "
             f"give one with ids of prefix blocks (formats: {able})"
         )
-    size = options.block_tokens or reader.block_tokens(source.head)
+    size = options.block_tokens or reader.block_tokens(source)
     numbers: dict[BlockId, int] = {}
     behind = array("q")
     """By block number the block before it where it was first seen; -1 at the head of a prompt."""

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from itertools import islice, repeat
 from typing import Protocol
 
+from kvsim.content import Content
 from kvsim.errors import PastClockError
 from kvsim.request import PS_PER_S, Request
 from kvsim.workload.arguments import check_whole
@@ -18,6 +19,7 @@ from kvsim.workload.beam import Beam
 from kvsim.workload.client import MODEL_LIMIT, MaxTokens, Patience, max_tokens_rule
 from kvsim.workload.lengths import LengthDistribution
 from kvsim.workload.readers.interface import Row
+from kvsim.workload.shared_prefix import SharedPrefix
 from kvsim.workload.streams import Streams
 
 
@@ -29,6 +31,9 @@ class Traffic(Protocol):
 
     def more_outputs(self, streams: Streams) -> Iterator[int] | None:
         """True output lengths of further samples of the same prompts, without end; None: as long as the first."""
+
+    def contents(self) -> Iterator[Content] | None:
+        """What the prompt of each row is; None: nothing is known."""
 
     def describe(self) -> dict[str, object]:
         """What the run folder says of it: plain values, and no time or path of the machine."""
@@ -75,6 +80,9 @@ class GeneratedTraffic:
         """Drawn from the same law, in a stream of their own."""
         return self._output_tokens.lengths(streams.generator("more_outputs"), self._chunk)
 
+    def contents(self) -> None:
+        """No two prompts are alike."""
+
     def describe(self) -> dict[str, object]:
         """The report for the run folder: the process and the laws with their parameters."""
         return {
@@ -93,7 +101,8 @@ class Workload:
 
     `max_tokens` is a whole number, "model_limit" (the engine allows what its model does) or {"times_output":
     factor}. `samples` outputs are asked of every request, each of a length of its own where lengths are drawn.
-    With `beam` they are the candidates of a beam search, all as long as the first.
+    With `beam` they are the candidates of a beam search, all as long as the first. With `prefix` every prompt begins
+    with a system prompt, which its length includes; one that is too short for it and a token more is made that long.
     `cancel` says which clients give up and when; `priority` and `tenant` are put on every request.
     `seed` is the root of all draws. ValueError on a wrong argument, InputError on a wrong trace.
     """
@@ -106,6 +115,7 @@ class Workload:
         max_tokens: int | str | Mapping[str, float] | MaxTokens = MODEL_LIMIT,
         samples: int = 1,
         beam: Beam | None = None,
+        prefix: SharedPrefix | None = None,
         cancel: Patience | None = None,
         priority: int = 0,
         tenant: str = "",
@@ -120,6 +130,7 @@ class Workload:
             raise ValueError(f"samples: beam search needs at least 2 candidates; got {samples}")
         self._samples = samples
         self._beam = beam
+        self._prefix = prefix
         self._streams = Streams(seed)
         self._max_tokens = max_tokens_rule(max_tokens)
         self._cancel = cancel
@@ -136,7 +147,9 @@ class Workload:
         if self._cancel is not None:
             patiences_ps = self._cancel.patiences_ps(self._streams.generator("cancel"))
         rows = enumerate(self._traffic.rows(self._streams))
-        further = self._samples - 1
+        further, prefix = self._samples - 1, self._prefix
+        groups = prefix.draws(self._streams.generator("prefix")) if prefix else None
+        contents = self._traffic.contents()
         lengths = self._traffic.more_outputs(self._streams) if further and not self._beam else None
         for (number, (arrival_ps, prompt, output)), patience_ps in zip(rows, patiences_ps, strict=False):
             if arrival_ps > LAST_PS:
@@ -145,12 +158,17 @@ class Workload:
                     f"past the end of the 64-bit clock ({LAST_PS / PS_PER_S:.3g} s); take fewer requests, "
                     "a higher rate or a horizon before that"
                 )
-            if not further:
-                yield Request(number, arrival_ps, prompt, output, max_tokens(output), patience_ps, priority, tenant)
-                continue
-            more = (output,) * further if lengths is None else tuple(islice(lengths, further))
-            allowed = max_tokens(max(output, *more))
-            request = Request(number, arrival_ps, prompt, output, allowed, patience_ps, priority, tenant, more)
+            request = Request(number, arrival_ps, prompt, output, 0, patience_ps, priority, tenant)
+            if further:
+                request.more_outputs = (output,) * further if lengths is None else tuple(islice(lengths, further))
+                request.max_tokens = max_tokens(max(output, *request.more_outputs))
+            else:
+                request.max_tokens = max_tokens(output)
+            if groups is not None and prefix is not None:
+                request.prompt_tokens = prefix.prompt_tokens(prompt)
+                request.content = prefix.content(next(groups), number, request.prompt_tokens)
+            elif contents is not None:
+                request.content = next(contents)
             if self._beam is not None:
                 draws = self._streams.generator("beam", number)
                 request.replacements = self._beam.replacements(draws, self._samples, output)
@@ -164,6 +182,7 @@ class Workload:
             "cancel": None if self._cancel is None else asdict(self._cancel),
             "samples": self._samples,
             "beam": None if self._beam is None else asdict(self._beam),
+            "prefix": None if self._prefix is None else asdict(self._prefix),
             "priority": self._priority,
             "tenant": self._tenant,
         }

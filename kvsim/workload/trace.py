@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
+from kvsim.content import Content
 from kvsim.errors import InputError
 from kvsim.request import PS_PER_S
 from kvsim.workload.arguments import check_positive, check_whole
@@ -16,6 +17,7 @@ from kvsim.workload.readers.files.source import Source
 from kvsim.workload.readers.interface import Identity, Intake, OnBadRow, Reader, Report, Row
 from kvsim.workload.readers.options import ReadOptions
 from kvsim.workload.streams import Streams
+from kvsim.workload.trace_contents import prompt_contents
 
 PACKAGED = {
     "azure-conv-2023": "azure-conv-2023.csv",
@@ -48,12 +50,13 @@ def opened(path: Path, name: str, format: str | None) -> tuple[Reader, Source]:
 
 
 class TraceTraffic:
-    """Requests as a trace recorded them: time, prompt tokens, output tokens; prefix identities are not used.
+    """Requests as a trace recorded them: time, prompt tokens, output tokens; and what prompts share, if it says so.
 
     `trace` is a path or a name in `PACKAGED`; `format` a name in `READERS` (None: found by the header).
     `on_bad_row` "drop" leaves bad rows out and counts them. `sort` puts rows in order of time (equal times
     stay in file order) and holds some 60 bytes a row; without it rows out of order are an error. `requests`
-    keeps the first so many rows; `options` are what a reader must be told.
+    keeps the first so many rows. With `identities` the requests get what the trace tells of their prompts' contents,
+    and a row whose ids are wrong is a bad row. `options` are what a reader must be told.
 
     The first kept row arrives at 0. `rate` (per second) warps time, so that the mean gap between the kept
     rows is 1 / rate: bursts keep their shape. `time_scale` multiplies every gap instead. At most one of the
@@ -73,6 +76,7 @@ class TraceTraffic:
         rate: float | None = None,
         time_scale: float | None = None,
         options: ReadOptions | None = None,
+        identities: bool = False,
     ) -> None:
         if format is not None and format not in READERS:
             raise ValueError(f"format: must be one of {', '.join(READERS)}; got {format!r}")
@@ -95,12 +99,24 @@ class TraceTraffic:
         self._requests = requests
         self._rate = rate
         self._time_scale = time_scale
+        self._identities = identities
         self._report: Report | None = None
 
     @property
     def prefix_identity(self) -> Identity:
         """Whether the trace tells which prompts begin alike. Reads its first line."""
-        return opened(self._path, self.trace, self._format)[0].prefix_identity
+        reader, source = opened(self._path, self.trace, self._format)
+        return reader.identity(source, self._options)
+
+    @property
+    def block_tokens(self) -> int | None:
+        """By how many tokens it tells prompts apart; None: it does not, or is not asked. Reads its first line."""
+        return self._told_block_tokens(*opened(self._path, self.trace, self._format))
+
+    def _told_block_tokens(self, reader: Reader, source: Source) -> int | None:
+        if not self._identities or reader.identity(source, self._options) == "absent":
+            return None
+        return self._options.block_tokens or reader.block_tokens(source)
 
     def survey(self) -> Report:
         """Read the trace once, up to the last row that will be a request, and say what is in it.
@@ -126,6 +142,20 @@ class TraceTraffic:
             ((time_ps * numerator + half) // denominator, prompt, output)
             for time_ps, prompt, output in self._recorded()
         )
+
+    def contents(self) -> Iterator[Content] | None:
+        """What the prompt of each row is, in the order of `rows`; reads the file once more. None: nothing is told.
+
+        With `sort` it holds the ids of all prompts.
+        """
+        reader, source = opened(self._path, self.trace, self._format)
+        size = self._told_block_tokens(reader, source)
+        if size is None:
+            return None
+        calls = reader.calls(source, Intake(self.trace, self._on_bad_row, self._options), size)
+        if self._sort:
+            calls = iter(sorted(calls, key=lambda call: call[0][0]))
+        return prompt_contents(((row[1], ids) for row, ids in calls), size)
 
     def more_outputs(self, streams: Streams) -> None:
         """A trace tells one length a request: further samples are as long."""
@@ -175,7 +205,11 @@ class TraceTraffic:
         """One pass over the file in the trace's own time; leaves the report behind at its end."""
         intake = Intake(self.trace, self._on_bad_row, self._options)
         reader, source = opened(self._path, self.trace, self._format)
-        found = reader.rows(source, intake)
+        size = self._told_block_tokens(reader, source)
+        if size is None:
+            found = reader.rows(source, intake)
+        else:
+            found = (row for row, _ in reader.calls(source, intake, size))
         in_order = _sorted_by_time(found) if self._sort else found
         kept = 0
         first_ps = last_ps = 0
@@ -193,6 +227,7 @@ class TraceTraffic:
             yield time_ps - first_ps, prompt, output
         if kept == 0:
             raise intake.wrong(nothing_kept(intake))
+        identity = reader.identity(source, self._options)
         self._report = Report(
             format=reader.format,
             time_unit=reader.time_unit,
@@ -201,9 +236,9 @@ class TraceTraffic:
             dropped=intake.dropped,
             ignored_columns=intake.ignored_columns,
             span_ps=last_ps - first_ps,
-            prefix_identity=reader.prefix_identity,
-            hash_scope=reader.hash_scope,
-            block_tokens=self._options.block_tokens or reader.block_tokens(source.head),
+            prefix_identity=identity,
+            hash_scope="none" if identity == "absent" else reader.hash_scope,
+            block_tokens=0 if identity == "absent" else self._options.block_tokens or reader.block_tokens(source),
             notes=intake.notes,
         )
 

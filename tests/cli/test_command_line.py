@@ -185,7 +185,7 @@ def test_the_deviations_of_an_engine_are_a_list(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     for command in (["engines"], ["engines", "vllm@0.33-sync"]):
         assert main(command) == 0
-        assert "- Prefix caching is on by default in vLLM 0.33 and off here" in capsys.readouterr().out
+        assert "- Prefix caching is on by default in vLLM 0.33; here it is on" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("verb", ["models", "gpus", "engines"])

@@ -9,6 +9,7 @@ from kvsim.memory.host import HostPool
 from kvsim.memory.interface import Allocator
 from kvsim.memory.no_cache import NoCacheAllocator
 from kvsim.memory.paged import PagedAllocator
+from kvsim.memory.prefix import PrefixAllocator
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.memory.virtual import VirtualAllocator
 from kvsim.metrics.histogram import DurationHistogram
@@ -63,6 +64,9 @@ def allocator_of(case: Case) -> Allocator:
         return NoCacheAllocator()
     if case["allocator"] == "paged":
         return PagedAllocator(case["pool_slots"], block_size=case["block_size"], watermark=case["watermark"])
+    if case["allocator"] == "prefix":
+        options = {"block_size": case["block_size"], "watermark": case["watermark"]}
+        return PrefixAllocator(case["pool_slots"], **options, caching=case.get("caching", True))
     if case["allocator"] == "virtual":
         options = {"row_pages": 64, "mapped_ahead": case["mapped_ahead"]}
         return VirtualAllocator(case["pool_slots"], page_tokens=case["block_size"], **options)
@@ -124,6 +128,7 @@ def everything(log: RunLog) -> dict[str, Any]:
         "steps": memory.steps,
         "gaps": {slot: getattr(recording.gaps.histogram, slot) for slot in DurationHistogram.__slots__},
         "stay": recording.occupancy.stay_ps,
+        "rests": memory.rests,
         "moved": (recording.copied_slots, recording.gathered_slots, recording.swapped_slots),
         "padding": (recording.padding_tokens, recording.padding_context_tokens),
         "duplicates": recording.duplicates.slots,

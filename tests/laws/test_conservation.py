@@ -162,8 +162,14 @@ def both_sides_count_the_same_tokens(case, log):
             if r.end == "finished":
                 prompts = 1 if forks(case, requests[r.id]) else r.samples
                 kept += prompts * r.prompt_tokens + r.generated_tokens - r.samples
-        assert computed == kept + sum(r.lost_tokens for r in ended)
-        assert all(r.recomputed_tokens == r.lost_tokens for r in ended if r.preemptions == 1)
+        found = sum(r.hit_tokens + r.rehit_tokens for r in ended)
+        assert computed == kept + sum(r.lost_tokens for r in ended) - found
+        once = [r for r in ended if r.preemptions == 1]
+        assert all(r.recomputed_tokens == max(0, r.lost_tokens - r.rehit_tokens) for r in once)
+    for r in ended:
+        assert 0 <= r.hit_tokens <= r.asked_tokens <= r.prompt_tokens * r.samples
+        assert r.preemptions or not r.rehit_tokens
+        assert case["allocator"] == "prefix" or r.hit_tokens == r.rehit_tokens == 0
 
 
 def blocked_allocations_are_of_the_design(case, log):
@@ -229,7 +235,8 @@ def padding_and_gathering_are_of_those_that_pad(case, log):
     if case.get("scheduler") != "static" and not padded:
         assert not log.recording.padding_context_tokens
     if all(r.samples == 1 for r in log.recording.requests.ended):
-        assert log.recording.memory.totals.duplicate_ps == log.recording.memory.totals.shared_ps == 0
+        assert log.recording.memory.totals.duplicate_ps == 0
+        assert case["allocator"] == "prefix" or log.recording.memory.totals.shared_ps == 0
     assert log.recording.duplicates.slots == 0
 
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from kvsim.content import Content, Run, own_stream
 from kvsim.request import Request
 from kvsim.step import ENDS
 from tests.laws.cases import allocator_of, everything, run_case
@@ -23,6 +24,8 @@ KINDS = [
     ("contiguous", {"chunk": 32}),
     ("contiguous", {"chunk": 256}),
     ("reserve", {}),
+    ("prefix", {"block_size": 16}),
+    ("prefix", {"block_size": 4, "watermark": 0.1}),
 ]
 IDS = ["-".join([name, *(f"{key}={value}" for key, value in options.items())]) for name, options in KINDS]
 
@@ -39,12 +42,19 @@ def traffic():
             arrival_ps=int(arrivals[number]),
             prompt_tokens=int(prompts[number]),
             output_tokens=int(outputs[number]),
+            content=begins_alike(number, int(prompts[number])),
         )
         for number in range(REQUESTS)
     ]
 
 
-def case_of(name, options, pool_slots=1 << 30):
+def begins_alike(number, prompt_tokens):
+    """Every other prompt begins with the same 48 tokens, as far as it goes."""
+    shared = min(48, prompt_tokens) if number % 2 else 0
+    return Content([Run(0, 0, shared), Run(own_stream(number), shared, prompt_tokens - shared)])
+
+
+def case_of(name, options, pool_slots=1 << 16):
     case = {
         "requests": traffic(),
         "allocator": name,
@@ -162,7 +172,7 @@ def test_pressure_shows_on_the_way_down(climbed):
     assert ("never", "reject") in causes
     assert ("capacity", "wait") in causes
     name, chunk = climbed[0][0]["allocator"], climbed[0][0]["chunk"]
-    if name == "paged":
+    if name in ("paged", "prefix"):
         assert {("capacity", "preempt"), ("outgrown", "abort")} <= causes
     if name == "contiguous" and chunk < 256:
         assert {("fragmentation", "wait"), ("outgrown", "abort")} <= causes

@@ -92,6 +92,16 @@ def test_a_second_preemption_before_the_mark_does_not_lower_it():
     assert (one.lost_tokens, one.recomputed_tokens, one.preemptions) == (100, 30 + 70, 2)
 
 
+def test_what_is_found_cached_counts_apart_at_the_first_admission_and_after_preemptions():
+    log, one = RequestLog(), journey(prompt=100)
+    for now_ps, hit_tokens in ((20, 64), (50, 96), (80, 32)):
+        log.admitted(now_ps, one, hit_tokens)
+    log.end(90, one, "finished", 1)
+    [record] = log.ended
+    assert (record.asked_tokens, record.hit_tokens, record.rehit_tokens) == (100, 64, 96 + 32)
+    assert record.first_scheduled_ps == 20
+
+
 def test_a_record_holds_the_request_and_what_became_of_it():
     log, one = RequestLog(), journey(prompt=100, output=50, max_tokens=40)
     log.arrive(one)
@@ -118,6 +128,9 @@ def test_a_record_holds_the_request_and_what_became_of_it():
         "swapped_tokens": 0,
         "samples": 1,
         "longest_tokens": 0,
+        "asked_tokens": 0,
+        "hit_tokens": 0,
+        "rehit_tokens": 0,
     }
 
 

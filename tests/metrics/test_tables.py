@@ -155,6 +155,8 @@ def test_a_request_in_the_table_has_its_lengths_times_and_end():
         "lost_tokens": 0,
         "recomputed_tokens": 0,
         "swapped_tokens": 0,
+        "hit_tokens": 0,
+        "rehit_tokens": 0,
         "samples": 1,
         "queue_s": 0.0,
         "prefill_s": 1.0,

@@ -70,8 +70,8 @@ def changed(old: str, new: str) -> str:
         (
             "gpu:",
             "engine: {enable_prefix_caching: true}\ngpu:",
-            "s.yaml:2: engine.enable_prefix_caching: true asks for prefix caching, which is not modelled yet; "
-            "remove it",
+            "s.yaml:2: engine.enable_prefix_caching: true is given for an unknown key; did you mean "
+            "allocator.prefix_caching?",
         ),
         (
             "gpu:",

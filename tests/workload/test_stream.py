@@ -158,6 +158,7 @@ def test_the_report_is_plain_and_says_what_made_the_requests():
         "cancel": {"after_s": 2, "share": 0.3},
         "samples": 1,
         "beam": None,
+        "prefix": None,
         "priority": 0,
         "tenant": "",
     }

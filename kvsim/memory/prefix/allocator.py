@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 from typing import NamedTuple
 
-from kvsim.content import Content, Run
+from kvsim.content import ENDLESS, Content, Run, own_stream
 from kvsim.errors import CheckError
 from kvsim.memory.paged import TABLE_ENTRY_BYTES
 from kvsim.memory.prefix.full import FullGroup
@@ -19,9 +19,6 @@ from kvsim.memory.standing import StandingLeap
 from kvsim.memory.written import WrittenBooks
 from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, Grant, PoolUse, Short
-
-_ENDLESS = 1 << 62
-"""More tokens than any sequence has."""
 
 
 class _Asked(NamedTuple):
@@ -62,9 +59,10 @@ class PrefixAllocator(WrittenBooks):
         self.pool_slots = self.blocks * block_size
         # The engine takes the share of all its blocks, the null block included, which lies outside this pool.
         self.watermark_blocks = int(watermark * (self.blocks + 1))
+        self.caches = caching
         self.pool = BlockPool(self.blocks, unknown_first=unknown_first)
         self.holdings = Holdings(
-            self.pool, [FullGroup()], block_size=block_size, max_model_len=_ENDLESS, caching=caching
+            self.pool, [FullGroup()], block_size=block_size, max_model_len=ENDLESS, caching=caching
         )
         self._held: dict[int, Holding] = {}
         """Block tables of those who own something."""
@@ -109,7 +107,7 @@ class PrefixAllocator(WrittenBooks):
         if held is None and self._next and self._next[0] == sequence.id:
             held = self._next[1]
         if held is None:
-            content = sequence.content or Content([Run(-1 - sequence.id, 0, _ENDLESS)])
+            content = sequence.content or Content([Run(own_stream(sequence.id), 0, ENDLESS)])
             held = self.holdings.open(content, sequence.prompt_tokens)
             self._next = sequence.id, held
         return held

@@ -39,6 +39,9 @@ class MemoryRecorder:
         """The sums up to the last arrival; None where the warm-up outlasts the arrivals."""
         self.opened_ps = 0
         self.steps = 0
+        self.rests: dict[int, int] = {}
+        """From when on nothing runs (picoseconds): slots that stay cached, where there are any."""
+        self._cached = 0
         self._occupancy = occupancy
         self._saturated_only = window == "saturated"
         self._check = check
@@ -86,6 +89,12 @@ class MemoryRecorder:
             self._close_ps = None
 
     # Steps, leaps, idle time.
+
+    def rest(self, now_ps: int, cached_slots: int) -> None:
+        """Nothing runs from now on; all slots are free but those that stay cached."""
+        self._cached = cached_slots
+        if cached_slots:
+            self.rests[now_ps] = cached_slots
 
     def step(
         self, start_ps: int, duration_ps: int, clock: int, use: PoolUse, beside: Beside, batch: Batch, *,
@@ -168,8 +177,8 @@ class MemoryRecorder:
 
     def _idle_until(self, now_ps: int) -> None:
         if now_ps > self._end_ps:
-            free = self.pool_slots
-            levels, use = (0,) * _FREE + (free,), PoolUse(0, 0, 0, 0, 0, free, free)
+            cached, free = self._cached, self.pool_slots - self._cached
+            levels, use = (0, 0, 0, 0, 0, cached, 0, free), PoolUse(0, 0, 0, 0, cached, free, free)
             self._span(self._end_ps, now_ps, levels, use, NOTHING, NOBODY)
 
     def _span(
@@ -241,11 +250,14 @@ class MemoryRecorder:
         slots_ps[_RESERVED] += unwritten_ps - internal_ps
         slots_ps[_INTERNAL] += internal_ps
         slots_ps[_DEAD] += first.dead * time_ps
+        slots_ps[_CACHED] += first.cached * time_ps
         slots_ps[_EXTERNAL] += external * time_ps
-        slots_ps[_FREE] += (self.pool_slots - external - first.dead) * time_ps - used_ps - unwritten_ps
+        fixed = external + first.dead + first.cached
+        slots_ps[_FREE] += (self.pool_slots - fixed) * time_ps - used_ps - unwritten_ps
         peaks[_USED] = max(peaks[_USED], used + count * (high - 1))
         peaks[_INTERNAL] = max(peaks[_INTERNAL], internal)
         peaks[_DEAD] = max(peaks[_DEAD], first.dead)
+        peaks[_CACHED] = max(peaks[_CACHED], first.cached)
         peaks[_EXTERNAL] = max(peaks[_EXTERNAL], external)
         # What was rounded up beyond an ask is not free to the allocator, and part of `external`.
         at_low = owned.use_at(low) if low else first

@@ -34,19 +34,37 @@ def engine_policies(engine: Plain, rules: "Profile", data: Plain) -> Iterator[Mi
     if nothing_kept and (scheduler, kernel) != ("continuous", "ragged"):
         problem = "computes everything again in each step, which only continuous batching with ragged kernels does"
         yield Mistake("allocator.name", "no-cache", problem, "leave engine.scheduler and engine.kernel out")
+    caches = isinstance(allocator, dict) and allocator.get("prefix_caching", rules.prefix_caching) is True
+    if caches:
+        yield from _prefix_caching(engine, rules, scheduler)
     samples = _whole(data.get("workload"), "samples", 1)
     seats = engine.get("max_num_seqs", rules.max_num_seqs)
     workload = data.get("workload")
     if isinstance(workload, dict) and workload.get("beam") is not None:
         shares = allocator is None or not isinstance(allocator, dict) or allocator.get("name", "paged") == "paged"
-        if not shares or scheduler == "static":
-            problem = "is given, but its candidates fork, which only allocator paged can, and no static batch"
+        if not shares or caches or scheduler == "static":
+            problem = (
+                "is given, but its candidates fork, which only allocator paged without prefix_caching can, and no "
+                "static batch"
+            )
             yield Mistake("workload.beam", MISSING, problem, "use allocator: paged, or leave it out")
         if samples < 2:
             yield Mistake("workload.samples", samples, "is no beam", "ask for at least 2 candidates")
     if isinstance(seats, int) and samples > seats:
         problem = f"is more than the {seats} sequences that run at once (engine.max_num_seqs)"
         yield Mistake("workload.samples", samples, problem, f"ask for at most {seats}")
+
+
+def _prefix_caching(engine: Plain, rules: "Profile", scheduler: object) -> Iterator[Mistake]:
+    key = "allocator.prefix_caching"
+    if scheduler != "continuous":
+        problem = f"is on, but the {scheduler} scheduler computes every prompt whole"
+        yield Mistake(key, True, problem, "set engine.scheduler: continuous, or leave it out")
+    victim = engine.get("victim", "last")
+    if engine.get("preemption", rules.preemption) in ("recompute", "swap") and victim != "last":
+        # Whoever is chosen may have stored blocks in this very step that are then never computed.
+        problem = f"is on, but with engine.victim: {victim} others would find blocks that were never computed"
+        yield Mistake(key, True, problem, "set engine.victim: last, or leave it out")
 
 
 def _whole(part: Any, key: str, default: int) -> int:

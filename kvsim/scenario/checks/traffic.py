@@ -7,7 +7,7 @@ from kvsim.scenario.checks.references import trace_reference
 from kvsim.scenario.loading import Plain
 from kvsim.scenario.messages import MISSING, Mistake, Origins, alternatives, suggestion
 
-GENERATED = ("arrivals", "prompt_tokens", "output_tokens")
+GENERATED = ("arrivals", "prompt_tokens", "output_tokens", "prefix")
 """The keys of `workload` that only generated traffic has."""
 
 
@@ -60,6 +60,19 @@ def workload_mistakes(workload: Plain, has_horizon: bool, origins: Origins) -> I
         lengths = workload.get(key)
         if isinstance(lengths, dict):
             yield from _lengths(lengths, f"workload.{key}")
+
+    yield from _prefix(workload)
+
+
+def _prefix(workload: Plain) -> Iterator[Mistake]:
+    """A system prompt that no prompt is long enough for."""
+    prefix, lengths = workload.get("prefix"), workload.get("prompt_tokens")
+    if not isinstance(prefix, dict) or not isinstance(lengths, dict):
+        return
+    tokens, longest = prefix.get("tokens"), lengths.get("value", lengths.get("max"))
+    if isinstance(tokens, int) and isinstance(longest, int) and tokens >= longest:
+        problem = f"leaves nothing of prompts of at most {longest} tokens, which include it"
+        yield Mistake("workload.prefix.tokens", tokens, problem, f"give at most {longest - 1}, or longer prompts")
 
 
 _EXAMPLES = {

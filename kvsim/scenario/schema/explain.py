@@ -31,6 +31,7 @@ ELSEWHERE_CALLED = {
     "batch_size": "engine.max_num_seqs",
     "max_batch_size": "engine.max_num_seqs",
     "enable_chunked_prefill": "engine.chunked_prefill",
+    "enable_prefix_caching": "allocator.prefix_caching",
     "dtype": "model.weights_dtype",
     "quantization": "model.weights_dtype",
     "kv_cache_dtype": "model.kv_dtype",
@@ -49,8 +50,6 @@ ELSEWHERE_CALLED = {
 """What engines and benchmarks call it, to the key here."""
 
 NOT_MODELLED_YET = {
-    "enable_prefix_caching": "prefix caching",
-    "prefix_caching": "prefix caching",
     "speculative_config": "speculative decoding",
     "speculative_decoding": "speculative decoding",
     "pipeline_parallel": "pipeline parallelism",

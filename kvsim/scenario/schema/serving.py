@@ -64,6 +64,8 @@ class PagedSettings(Part):
     """Slots of a block; absent: the engine profile's."""
     watermark: Annotated[float, Field(ge=0, lt=1)] | None = None
     """The share of the blocks that an admission leaves free; absent: the engine profile's."""
+    prefix_caching: bool | None = None
+    """Whether blocks keep their contents and whoever begins alike finds them; absent: the engine profile's."""
 
 
 class ContiguousSettings(Part):

@@ -119,6 +119,17 @@ class BeamSettings(Part):
     """The probability that a candidate other than the best is dropped after a token, and another forks in its place."""
 
 
+class PrefixSettings(Part):
+    """A system prompt at the start of every prompt, one of several; what follows it is like no other request's."""
+
+    tokens: Count
+    """Tokens of each system prompt. `workload.prompt_tokens` includes them, and is at least one more."""
+    groups: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    """How many different system prompts there are."""
+    theta: Annotated[float, Field(ge=0)] = 0.0
+    """How unevenly they are used: the k-th has weight k^-theta (Zipf's law); 0: evenly."""
+
+
 def _kind_of_limit(value: object) -> str:
     if isinstance(value, dict | TimesOutput):
         return "multiple"
@@ -184,6 +195,8 @@ class WorkloadSettings(Part):
     """Prompt lengths of generated traffic."""
     output_tokens: LengthSettings | None = None
     """True output lengths of generated traffic; no policy sees them."""
+    prefix: PrefixSettings | None = None
+    """System prompts that generated traffic shares; absent: no two prompts begin alike."""
     samples: Annotated[int, Field(ge=1, le=1024)] = 1
     """Outputs asked of each request for the same prompt, each of a length of its own where lengths are drawn."""
     beam: BeamSettings | None = None

@@ -6,7 +6,8 @@ from typing import ClassVar
 from kvsim.workload.readers.files.head import Head
 from kvsim.workload.readers.files.source import Source
 from kvsim.workload.readers.interface import Identity, Intake, Prompt, Row, Scope
-from kvsim.workload.readers.request import After, TraceRequest
+from kvsim.workload.readers.options import ReadOptions
+from kvsim.workload.readers.request import After, BlockId, TraceRequest
 
 FAILED = "a failed call"
 
@@ -24,7 +25,11 @@ class BaseReader:
         """Whether the columns or keys that the format must have are all there."""
         return set(self.columns) <= (head.keys or set(head.names))
 
-    def block_tokens(self, head: Head) -> int:
+    def identity(self, source: Source, options: ReadOptions) -> Identity:
+        """What the format can tell."""
+        return self.prefix_identity
+
+    def block_tokens(self, source: Source) -> int:
         """The format has no blocks."""
         return 0
 
@@ -35,18 +40,31 @@ class BaseReader:
     def rows(self, source: Source, intake: Intake) -> Iterator[Row]:
         """Requests by their own times; those that came to nothing are left out."""
         for request in self.requests(source, intake):
-            if request.arrival_ps is not None and not request.failed:
-                yield request.arrival_ps, request.prompt_tokens, request.output_tokens
-            elif request.failed:
-                intake.drop(FAILED)
-            else:
-                self._has_no_time(request, intake)
+            row = self._row(request, intake)
+            if row is not None:
+                yield row
 
     def prompts(self, source: Source, intake: Intake, block_tokens: int) -> Iterator[Prompt]:
         """Prompts by their blocks; ids of a narrow scope carry it."""
         for request in self.requests(source, intake):
-            if request.prompt_tokens:
+            if request.prompt_tokens and _fits(request, block_tokens, intake):
                 yield Prompt(request.prompt_tokens, request.keyed_blocks)
+
+    def calls(self, source: Source, intake: Intake, block_tokens: int) -> Iterator[tuple[Row, tuple[BlockId, ...]]]:
+        """Rows with the blocks of their prompts."""
+        for request in self.requests(source, intake):
+            row = self._row(request, intake)
+            if row is not None and _fits(request, block_tokens, intake):
+                yield row, request.keyed_blocks
+
+    def _row(self, request: TraceRequest, intake: Intake) -> Row | None:
+        if request.failed:
+            intake.drop(FAILED)
+        elif request.arrival_ps is None:
+            self._has_no_time(request, intake)
+        else:
+            return request.arrival_ps, request.prompt_tokens, request.output_tokens
+        return None
 
     def _has_no_time(self, request: TraceRequest, intake: Intake) -> None:
         if request.after:
@@ -59,6 +77,14 @@ class BaseReader:
             reason = "no time"
             right = "fit traffic to its lengths (kvsim trace fit) and give a rate"
         intake.bad(None, request.id, reason, right)
+
+
+def _fits(request: TraceRequest, block_tokens: int, intake: Intake) -> bool:
+    if not request.blocks or request.block_tokens == block_tokens:
+        return True
+    right = f"split the trace by the size of its blocks, or say the size (--block-tokens {request.block_tokens})"
+    intake.bad(None, request.block_tokens, f"blocks of so many tokens among those of {block_tokens}", right)
+    return False
 
 
 class Links:

@@ -52,12 +52,16 @@ class Reader(Protocol):
     time_unit: ClassVar[str]
     """How the file writes time, for the report."""
     prefix_identity: ClassVar[Identity]
+    """What the format can tell; a file of it may tell less."""
     hash_scope: ClassVar[Scope]
 
     def recognises(self, head: "Head") -> bool:
         """Whether a trace that begins like this is of this format. Pure; never raises."""
 
-    def block_tokens(self, head: "Head") -> int:
+    def identity(self, source: "Source", options: ReadOptions) -> Identity:
+        """What this file tells of which prompts begin alike, by how it begins."""
+
+    def block_tokens(self, source: "Source") -> int:
         """Tokens of a block of ids, as the file's beginning says or else as the format's published traces have it.
 
         0 where the format has no blocks.
@@ -74,7 +78,10 @@ class Reader(Protocol):
         """As `requests`, for a replay by times: every request needs a time of its own, others are bad rows."""
 
     def prompts(self, source: "Source", intake: "Intake", block_tokens: int) -> Iterator[Prompt]:
-        """As `requests`, for what prompts share alone. A format without identity has none: InputError."""
+        """As `requests`, for what prompts share alone."""
+
+    def calls(self, source: "Source", intake: "Intake", block_tokens: int) -> Iterator[tuple[Row, tuple[BlockId, ...]]]:
+        """The rows as `rows` has them, each with the ids of its prompt; bad ids make a bad row."""
 
 
 @dataclass

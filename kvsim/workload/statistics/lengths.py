@@ -54,10 +54,10 @@ def rank_correlation(first: Sequence[int], second: Sequence[int]) -> float | Non
 
     if len(first) < 2:
         return None
-    ranks = [_ranks(np.asarray(values)) for values in (first, second)]
-    if any(rank.std() == 0 for rank in ranks):
+    one, other = _ranks(np.asarray(first)), _ranks(np.asarray(second))
+    if one.std() == 0 or other.std() == 0:
         return None
-    return float(np.corrcoef(*ranks)[0, 1])
+    return float(np.corrcoef(one, other)[0, 1])
 
 
 def _ranks(values: "NDArray[Any]") -> "NDArray[Any]":

@@ -74,8 +74,7 @@ def windows(client: Client) -> list[tuple[float, float, float]]:
     lengths = [later.start_s - window.start_s for window, later in zip(found, found[1:], strict=False)]
     lengths.append(lengths[-1] if lengths else 0.0)
     return [
-        (window.start_s, window.rate_per_s, max(0.0, length))
-        for window, length in zip(found, lengths, strict=True)
+        (window.start_s, window.rate_per_s, max(0.0, length)) for window, length in zip(found, lengths, strict=True)
     ]
 
 
@@ -105,7 +104,7 @@ def inspect_population(population: Population) -> tuple[PopulationStatistics, La
             incomplete=population.incomplete,
             span_s=span_s,
             rate_per_s=total / span_s if span_s else 0.0,
-            cv=cv and cv.p50,
+            cv=None if cv is None else cv.p50,
             top_share=max(sent) / total if total else 0.0,
             fields=laws.spreads(),
         ),

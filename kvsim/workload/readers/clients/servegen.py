@@ -84,7 +84,9 @@ class Population:
                 yield client
         self.incomplete = len(half)
         if not self.clients:
-            raise InputError(f"{self.name}: no client has both files; give a folder with chunk-0-trace.csv and -dataset.json")
+            raise InputError(
+                f"{self.name}: no client has both files; give a folder with chunk-0-trace.csv and -dataset.json"
+            )
 
 
 def is_population(head: Head) -> bool:
@@ -100,10 +102,14 @@ def _windows(text: str, place: str) -> list[Window]:
         if not cells:
             continue
         if len(cells) != _COLUMNS:
-            raise InputError(f"{place}: row {row}: {len(cells)} columns, not {_COLUMNS}; write start, rate, cv, family, shape, scale")
+            raise InputError(
+                f"{place}: row {row}: {len(cells)} columns, not {_COLUMNS}; write start, rate, cv, family, shape, scale"
+            )
         family = cells[3].strip()
         if family not in _FAMILIES:
-            raise InputError(f"{place}: row {row}: {shown(family)} is no family of gaps; write Gamma, Weibull or nothing")
+            raise InputError(
+                f"{place}: row {row}: {shown(family)} is no family of gaps; write Gamma, Weibull or nothing"
+            )
         start, rate, cv, shape, scale = (_number(cells[at], place, row) for at in (0, 1, 2, 4, 5))
         found.append(Window(start, rate, cv, family, shape, scale))
     return found
@@ -117,7 +123,9 @@ def _laws(text: str, place: str) -> dict[float, dict[str, Law]]:
     if not isinstance(windows, dict) or not all(isinstance(fields, dict) for fields in windows.values()):
         raise InputError(f"{place}: no object of windows; write {{start: {{field: law}}}}")
     return {
-        _number(start, place, row): {name: _law(law, f"{place}: window {start}, {name}") for name, law in fields.items()}
+        _number(start, place, row): {
+            name: _law(law, f"{place}: window {start}, {name}") for name, law in fields.items()
+        }
         for row, (start, fields) in enumerate(windows.items(), start=1)
     }
 

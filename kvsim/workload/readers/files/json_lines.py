@@ -69,7 +69,7 @@ def read_ids(row: dict[str, Any], column: str, prompt: int, block_tokens: int, i
             column,
             ids,
             f"{len(ids)} ids for {prompt} tokens, not {expected} of {block_tokens} tokens each",
-            f"say how many tokens a block of this trace has (--block-tokens){fits}",
+            f"say how many tokens a block of this trace has (`block_size` in its first row, or --block-tokens){fits}",
         )
         return None
     return ids

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from kvsim.workload.readers.base import BaseReader, Links
 from kvsim.workload.readers.files import json_lines
-from kvsim.workload.readers.files.head import Head
+from kvsim.workload.readers.files.head import Head, first_object
 from kvsim.workload.readers.files.source import Source
 from kvsim.workload.readers.interface import Identity, Intake, Scope
 from kvsim.workload.readers.request import After, TraceRequest
@@ -38,11 +38,13 @@ class DynamoReader(BaseReader):
         """The schema, or an event."""
         return str(head.row.get("schema", "")).startswith(SCHEMA) or _EVENT in head.keys
 
-    def block_tokens(self, head: Head) -> int:
-        """The first request's; 0 where the file begins with another event (each row tells its own)."""
-        replay = _within(head.row, "request", "replay")
-        size = replay.get(_BLOCK)
-        return size if type(size) is int and size > 0 else 0
+    def block_tokens(self, source: Source) -> int:
+        """The first request's that tells one; 0 where none does. Reads as far as that."""
+        for line in source.lines():
+            size = _within(first_object(line), "request", "replay").get(_BLOCK)
+            if type(size) is int and size > 0:
+                return size
+        return 0
 
     def requests(self, source: Source, intake: Intake) -> Iterator[TraceRequest]:
         """Requests in the order they ended."""

@@ -43,14 +43,14 @@ class DynamoAgenticReader(BaseReader):
         """The schema, or a request of a play."""
         return head.row.get("schema") == SCHEMA or {_PLAY, _DEPENDENCIES} <= head.keys
 
-    def block_tokens(self, head: Head) -> int:
+    def block_tokens(self, source: Source) -> int:
         """The header's."""
-        size = head.row.get(_BLOCK)
+        size = source.head.row.get(_BLOCK)
         return size if type(size) is int and size > 0 else 0
 
     def requests(self, source: Source, intake: Intake) -> Iterator[TraceRequest]:
         """Requests in file order; each stands behind those it depends on."""
-        size = intake.options.block_tokens or self.block_tokens(source.head)
+        size = intake.options.block_tokens or self.block_tokens(source)
         if not size:
             raise intake.wrong("no header with block_size; say how many tokens a block has (--block-tokens)")
         is_local = source.head.row.get("hash_id_scope") != "global"

@@ -12,6 +12,7 @@ from kvsim.workload.readers.files import json_lines
 from kvsim.workload.readers.files.head import Head
 from kvsim.workload.readers.files.source import Source
 from kvsim.workload.readers.interface import Identity, Intake, Scope
+from kvsim.workload.readers.options import ReadOptions
 from kvsim.workload.readers.request import After, TraceRequest
 from kvsim.workload.readers.values.chain import BLOCK_TOKENS, chained_blocks
 
@@ -34,7 +35,11 @@ class LlmServingSimReader(BaseReader):
         """A time and a length, or a time and turns."""
         return _TIME in head.keys and bool({_PROMPT, _TURNS} & head.keys)
 
-    def block_tokens(self, head: Head) -> int:
+    def identity(self, source: Source, options: ReadOptions) -> Identity:
+        """Real where the first row has its token ids."""
+        return "real" if _IDS in source.head.keys else "absent"
+
+    def block_tokens(self, source: Source) -> int:
         """Blocks are made here."""
         return BLOCK_TOKENS
 

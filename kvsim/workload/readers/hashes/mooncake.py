@@ -14,7 +14,8 @@ from kvsim.workload.readers.files import json_lines
 from kvsim.workload.readers.files.head import Head
 from kvsim.workload.readers.files.source import Source
 from kvsim.workload.readers.interface import Identity, Intake, Prompt, Row, Scope
-from kvsim.workload.readers.request import TraceRequest
+from kvsim.workload.readers.options import ReadOptions
+from kvsim.workload.readers.request import BlockId, TraceRequest
 
 _TIME, _PROMPT, _OUTPUT, _IDS, _BLOCK = "timestamp", "input_length", "output_length", "hash_ids", "block_size"
 _SESSION, _DELAY, _ID, _PRIORITY = "session_id", "delay", "request_id", "priority"
@@ -46,17 +47,35 @@ class MooncakeReader(BaseReader):
             yield from super().rows(source, intake)
             return
         for row in json_lines.objects(source.lines(), intake):
-            time_ps = json_lines.read_time_ps(row, _TIME, self._unit_digits, _RIGHT, intake)
-            if time_ps is None:
-                continue
-            prompt = json_lines.read_count(row, _PROMPT, "prompt", intake)
-            output = prompt and json_lines.read_count(row, _OUTPUT, "output", intake)
-            if output:
-                yield time_ps, prompt, output
+            if (call := self._call(row, intake)) is not None:
+                yield call
 
-    def block_tokens(self, head: Head) -> int:
+    def calls(self, source: Source, intake: Intake, block_tokens: int) -> Iterator[tuple[Row, tuple[BlockId, ...]]]:
+        """Rows in file order, with the ids of their prompts."""
+        if intake.options.prompts == "delta":
+            yield from super().calls(source, intake, block_tokens)
+            return
+        for row in json_lines.objects(source.lines(), intake):
+            call = self._call(row, intake)
+            ids = call and json_lines.read_ids(row, _IDS, call[1], block_tokens, intake)
+            if call is not None and ids is not None:
+                yield call, tuple(ids)
+
+    def _call(self, row: dict[str, Any], intake: Intake) -> Row | None:
+        time_ps = json_lines.read_time_ps(row, _TIME, self._unit_digits, _RIGHT, intake)
+        if time_ps is None:
+            return None
+        prompt = json_lines.read_count(row, _PROMPT, "prompt", intake)
+        output = prompt and json_lines.read_count(row, _OUTPUT, "output", intake)
+        return (time_ps, prompt, output) if output else None
+
+    def identity(self, source: Source, options: ReadOptions) -> Identity:
+        """Real where the first row has ids and whole prompts."""
+        return "real" if _IDS in source.head.keys and options.prompts == "whole" else "absent"
+
+    def block_tokens(self, source: Source) -> int:
         """`block_size` of the first row, else as published."""
-        said = head.row.get(_BLOCK)
+        said = source.head.row.get(_BLOCK)
         return said if type(said) is int and said > 0 else self._published_block_tokens
 
     def prompts(self, source: Source, intake: Intake, block_tokens: int) -> Iterator[Prompt]:
@@ -70,7 +89,7 @@ class MooncakeReader(BaseReader):
 
     def requests(self, source: Source, intake: Intake) -> Iterator[TraceRequest]:
         """Calls in file order; a row without ids shares nothing that anybody knows of."""
-        size = intake.options.block_tokens or self.block_tokens(source.head)
+        size = intake.options.block_tokens or self.block_tokens(source)
         links = Links(intake)
         held: dict[str, int] = {}
         for row in json_lines.objects(source.lines(), intake):

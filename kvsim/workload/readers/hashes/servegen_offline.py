@@ -12,6 +12,7 @@ from kvsim.workload.readers.files import json_lines
 from kvsim.workload.readers.files.head import Head
 from kvsim.workload.readers.files.source import Source
 from kvsim.workload.readers.interface import Identity, Intake, Scope
+from kvsim.workload.readers.options import ReadOptions
 from kvsim.workload.readers.request import TraceRequest
 from kvsim.workload.readers.values.times import ps_of
 
@@ -39,13 +40,17 @@ class ServeGenOfflineReader(BaseReader):
         """A typed length without a time."""
         return {_TYPE, _PROMPT} <= head.keys and not {"chat_id", "timestamp"} & head.keys
 
-    def block_tokens(self, head: Head) -> int:
+    def identity(self, source: Source, options: ReadOptions) -> Identity:
+        """Real where the first row has ids."""
+        return "real" if _IDS in source.head.keys else "absent"
+
+    def block_tokens(self, source: Source) -> int:
         """16, as the README of the publication has it."""
         return 16
 
     def requests(self, source: Source, intake: Intake) -> Iterator[TraceRequest]:
         """Jobs in file order; `duration` is in milliseconds."""
-        size = intake.options.block_tokens or self.block_tokens(source.head)
+        size = intake.options.block_tokens or self.block_tokens(source)
         links = Links(intake)
         for row in json_lines.objects(source.lines(), intake):
             prompt = json_lines.read_count(row, _PROMPT, "prompt", intake)

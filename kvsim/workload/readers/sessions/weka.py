@@ -43,9 +43,9 @@ class WekaReader(BaseReader):
             return any(name.endswith(_ENDINGS) and "dataset" not in name for name in head.names)
         return {_SCOPE, _REQUESTS} <= head.keys or {_BLOCK, _REQUESTS} <= head.keys
 
-    def block_tokens(self, head: Head) -> int:
+    def block_tokens(self, source: Source) -> int:
         """64, as the publication's README has it; each file tells its own."""
-        size = head.row.get(_BLOCK)
+        size = source.head.row.get(_BLOCK)
         return size if type(size) is int and size > 0 else 64
 
     def requests(self, source: Source, intake: Intake) -> Iterator[TraceRequest]:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from kvsim.workload.readers.base import BaseReader, Links
-from kvsim.workload.readers.files.head import Head
 from kvsim.workload.readers.files.source import Source
 from kvsim.workload.readers.interface import Identity, Intake, Scope
 from kvsim.workload.readers.request import TraceRequest
@@ -37,7 +36,7 @@ class BlisReader(BaseReader):
     prefix_identity: ClassVar[Identity] = "real"
     hash_scope: ClassVar[Scope] = "global"
 
-    def block_tokens(self, head: Head) -> int:
+    def block_tokens(self, source: Source) -> int:
         """Groups are of tokens: any block would do."""
         return BLOCK_TOKENS
 

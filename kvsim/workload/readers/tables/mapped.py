@@ -16,7 +16,7 @@ from kvsim.workload.readers.files import json_lines
 from kvsim.workload.readers.files.head import Head
 from kvsim.workload.readers.files.source import Source
 from kvsim.workload.readers.interface import Identity, Intake, Scope
-from kvsim.workload.readers.options import TIME_UNITS
+from kvsim.workload.readers.options import TIME_UNITS, ReadOptions
 from kvsim.workload.readers.request import TraceRequest
 from kvsim.workload.readers.tables.csv_file import Cells
 from kvsim.workload.readers.values.clock import RIGHT, WallClock
@@ -48,6 +48,11 @@ class TableReader(BaseReader):
     def recognises(self, head: Head) -> bool:
         """Prompt and output tokens under kvsim's own names."""
         return {NAMES[name] for name in _NEEDED} <= (head.keys or set(head.names))
+
+    def identity(self, source: Source, options: ReadOptions) -> Identity:
+        """Real where there is a column of ids."""
+        names = source.head.keys or set(source.head.names)
+        return "real" if options.columns.get("hash_ids", NAMES["hash_ids"]) in names else "absent"
 
     def requests(self, source: Source, intake: Intake) -> Iterator[TraceRequest]:
         """Calls in file order."""

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Literal
 
 from kvsim.workload.readers.base import BaseReader, Links
 from kvsim.workload.readers.files import json_lines
-from kvsim.workload.readers.files.head import Head
 from kvsim.workload.readers.files.source import Source
 from kvsim.workload.readers.interface import Identity, Intake, Scope
 from kvsim.workload.readers.request import After, TraceRequest
@@ -45,7 +44,7 @@ class AiperfTurnsReader(BaseReader):
     prefix_identity: ClassVar[Identity] = "real"
     hash_scope: ClassVar[Scope] = "global"
 
-    def block_tokens(self, head: Head) -> int:
+    def block_tokens(self, source: Source) -> int:
         """Blocks are made here."""
         return BLOCK_TOKENS
 

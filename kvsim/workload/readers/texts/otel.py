@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from kvsim.workload.readers.base import BaseReader, Links
-from kvsim.workload.readers.files.head import Head
 from kvsim.workload.readers.files.json_values import document_objects
 from kvsim.workload.readers.files.source import Source
 from kvsim.workload.readers.interface import Identity, Intake, Scope
@@ -34,7 +33,7 @@ class OtelReader(BaseReader):
     prefix_identity: ClassVar[Identity] = "real"
     hash_scope: ClassVar[Scope] = "global"
 
-    def block_tokens(self, head: Head) -> int:
+    def block_tokens(self, source: Source) -> int:
         """Blocks are made here."""
         return BLOCK_TOKENS
 

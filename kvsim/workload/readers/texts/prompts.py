@@ -29,7 +29,7 @@ class PromptsReader(BaseReader):
     prefix_identity: ClassVar[Identity] = "real"
     hash_scope: ClassVar[Scope] = "global"
 
-    def block_tokens(self, head: Head) -> int:
+    def block_tokens(self, source: Source) -> int:
         """Blocks are made here."""
         return BLOCK_TOKENS
 

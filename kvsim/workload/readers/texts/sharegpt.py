@@ -28,7 +28,7 @@ class ShareGptReader(BaseReader):
     prefix_identity: ClassVar[Identity] = "real"
     hash_scope: ClassVar[Scope] = "global"
 
-    def block_tokens(self, head: object) -> int:
+    def block_tokens(self, source: Source) -> int:
         """Blocks are made here."""
         return BLOCK_TOKENS
 

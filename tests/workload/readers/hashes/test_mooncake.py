@@ -123,7 +123,7 @@ def test_a_row_that_cannot_be_used_is_named_with_its_value_and_the_cure(trace, r
         (None, "column hash_ids: None: missing; write one number a block of 512 tokens"),
         ([1, [2]], "no list of block ids"),
         ([1, 2, 3, 4], "4 ids for 1000 tokens, not 1 or 2 of 512 tokens each; say how many tokens"),
-        ([1, 2, 3, 4], "(--block-tokens); blocks of 250 tokens would do"),
+        ([1, 2, 3, 4], "or --block-tokens); blocks of 250 tokens would do"),
         ([], "0 ids for 1000 tokens"),
     ],
 )

@@ -1,0 +1,105 @@
+"""What prefix caching changes in the results of a run: hits, hits after preemption, what is cached."""
+
+import pytest
+
+from kvsim import Scenario, run
+from kvsim.errors import InputError
+from kvsim.reporting.comparison import comparison_table, waste_share
+from kvsim.workload.trace import TraceTraffic
+
+BASE = {"model": "llama-3.1-8b", "gpu": "H100", "pool": {"tokens": 32_000}}
+TRAFFIC = {"rate": "4/s", "requests": 40, "prompt_tokens": 1000, "output_tokens": 64, "prefix": {"tokens": 512}}
+
+
+def result(cached=True, check=True, **changes):
+    allocator = {"name": "paged", "prefix_caching": cached}
+    name = "cached" if cached else "paged"
+    return run(
+        Scenario.from_dict(BASE | {"allocator": allocator, "workload": TRAFFIC} | changes, name=name), check=check
+    )
+
+
+def test_all_but_the_first_request_find_the_system_prompt():
+    found = result()
+    assert found.requests["hit_tokens"].tolist() == [0] + [512] * 39
+    metrics = found.metrics
+    assert metrics["hit_tokens"] == 39 * 512
+    assert metrics["hit_rate"] == pytest.approx(39 * 512 / 40_000)
+    assert metrics["rehit_tokens"] == metrics["recomputed_tokens"] == 0
+    assert metrics["duplicate_share"] is None
+
+
+def test_what_is_found_is_not_computed():
+    plain, cached = result(cached=False), result()
+    saved = plain.steps["prefill_tokens"].sum() - cached.steps["prefill_tokens"].sum()
+    assert saved == cached.metrics["hit_tokens"]
+    assert plain.metrics["hit_rate"] is None
+    assert plain.metrics["hit_tokens"] == 0
+
+
+def test_blocks_stay_cached_between_requests_and_are_no_waste():
+    found = result(workload=TRAFFIC | {"rate": "0.1/s"})
+    memory = found.memory
+    idle = memory[(memory["running"] == 0) & (memory["time_s"] > 0)]
+    # The system prompt once, and of every request the full blocks of the rest and of its output but the last token.
+    assert ((idle["cached"] - 512) % (1063 // 16 * 16 - 512) == 0).all()
+    assert idle["cached"].iloc[-1] == 512 + 40 * (1063 // 16 * 16 - 512)
+    assert (idle["cached"] + idle["free"] == 32_000).all()
+    assert found.metrics["mean_share"]["cached"] > 0.4
+    share = found.metrics["mean_share"]
+    unwritten = share["reserved"] + share["internal"]
+    assert waste_share(found.metrics) == pytest.approx(unwritten / (share["used"] + unwritten))
+
+
+def test_what_a_preempted_request_finds_of_its_own_counts_apart():
+    tight = {"pool": {"tokens": 4_000}, "workload": TRAFFIC | {"rate": "50/s", "output_tokens": 600}}
+    metrics = result(**tight).metrics
+    assert metrics["preemptions"] > 0
+    assert metrics["rehit_tokens"] > 0
+    assert metrics["recomputed_tokens"] <= metrics["lost_tokens"]
+    assert metrics["hit_rate"] == metrics["hit_tokens"] / 40_000
+    assert metrics["upkeep"]["evictions"] > 0
+
+
+def test_samples_of_one_prompt_find_what_the_first_has_computed():
+    traffic = TRAFFIC | {"samples": 3, "requests": 5}
+    del traffic["prefix"]
+    # 1,000 tokens are 62 full blocks; the two further samples find them as soon as they are planned.
+    assert result(workload=traffic).requests["hit_tokens"].tolist() == [2 * 992] * 5
+
+
+def test_with_room_for_everything_a_trace_finds_what_an_endless_cache_holds():
+    seen, hit_tokens, asked_tokens = set(), 0, 0
+    for content in TraceTraffic("mooncake-conversation", identities=True).contents():
+        before, going = (), True
+        for block in range(content.tokens // 16):
+            before = hash((before, content.part(block * 16, block * 16 + 16)))
+            # The last token of a prompt is computed in any case.
+            going = going and before in seen and (block + 1) * 16 < content.tokens
+            seen.add(before)
+            hit_tokens += 16 * going
+        asked_tokens += content.tokens
+    found = result(check=False, pool={"tokens": 10_000_000}, workload={"trace": "mooncake-conversation"})
+    assert found.metrics["hit_tokens"] == hit_tokens > 700_000
+    assert found.metrics["hit_rate"] == hit_tokens / asked_tokens
+    assert any("in blocks of 512 tokens" in note for note in found.notes)
+
+
+def test_a_trace_without_identities_says_that_nothing_is_shared():
+    found = result(check=False, workload={"trace": "azure-conv-2023", "requests": 20})
+    assert found.metrics["hit_rate"] == 0
+    assert any("does not say which prompts begin alike" in note for note in found.notes)
+
+
+def test_the_table_has_hits_where_some_run_caches():
+    headings = {group.heading: group for group in comparison_table([result(cached=False), result()])}
+    texts = {row.label: (row.text(0), row.text(1)) for row in headings["Prefixes found cached"].rows}
+    assert texts["hit rate"] == ("-", "49.9")
+    assert texts["not computed"] == ("0", "19,968")
+    assert "Prefixes found cached" not in {group.heading for group in comparison_table([result(cached=False)])}
+
+
+def test_addresses_of_cached_blocks_are_refused():
+    scenario = Scenario.from_dict(BASE | {"allocator": {"prefix_caching": True}, "workload": TRAFFIC}, name="here")
+    with pytest.raises(InputError, match=r"leave --addresses or allocator\.prefix_caching out"):
+        run(scenario, addresses=True)

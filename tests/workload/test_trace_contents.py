@@ -1,0 +1,64 @@
+"""The ids of a trace's blocks as contents: prompts agree as far as their ids do."""
+
+import json
+from itertools import takewhile
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvsim.content import Run, own_stream
+from kvsim.workload.stream import Workload
+from kvsim.workload.trace import TraceTraffic
+from kvsim.workload.trace_contents import prompt_contents
+
+SIZE = 4
+
+
+def contents(*prompts):
+    return list(prompt_contents(prompts, SIZE))
+
+
+def test_blocks_first_seen_together_are_one_run_and_the_last_may_be_partly_filled():
+    first, second = contents((11, ("a", "b", "c")), (14, ("a", "b", "d", "e")))
+    assert first.runs == [Run(0, 0, 11)]
+    assert second.runs == [Run(0, 0, 8), Run(0, 12, 6)]
+
+
+def test_tokens_behind_the_last_id_are_like_no_other_prompts():
+    first, second = contents((6, (1,)), (6, (1,)))
+    assert first.runs == [Run(0, 0, 4), Run(own_stream(0), 4, 2)]
+    assert first.common(second) == 4
+
+
+PROMPTS = st.lists(st.lists(st.integers(0, 5), max_size=6), min_size=2, max_size=6)
+
+
+@given(PROMPTS)
+def test_prompts_agree_as_far_as_their_ids(prompts):
+    made = contents(*((len(ids) * SIZE + 1, tuple(ids)) for ids in prompts))
+    for ids, one in zip(prompts, made, strict=True):
+        for others, other in zip(prompts, made, strict=True):
+            if one is not other:
+                alike = takewhile(lambda pair: pair[0] == pair[1], zip(ids, others, strict=False))
+                assert one.common(other) == SIZE * len(list(alike))
+
+
+def test_contents_stay_with_their_rows_when_rows_are_sorted_and_dropped(tmp_path):
+    rows = [(9, 600, [1, 2]), (3, 700, [1, 2, 3]), (5, 1000, [7, 8]), (1, 512, [4])]
+    lines = [
+        json.dumps({"timestamp": time, "input_length": tokens, "output_length": 1, "hash_ids": ids})
+        for time, tokens, ids in rows
+    ]
+    trace = tmp_path / "trace.jsonl"
+    trace.write_text("\n".join(lines))
+    traffic = TraceTraffic(trace, sort=True, on_bad_row="drop", identities=True)
+    found = list(Workload(traffic))
+    assert [request.prompt_tokens for request in found] == [512, 1000, 600]
+    assert all(request.content.tokens == request.prompt_tokens for request in found)
+    assert traffic.survey().rows_kept == 3
+    assert traffic.block_tokens == 512
+
+
+def test_who_does_not_ask_for_identities_gets_none():
+    assert TraceTraffic("mooncake-conversation").contents() is None
+    assert TraceTraffic("azure-conv-2023", identities=True).contents() is None
