@@ -134,7 +134,7 @@ class Links:
         """The id of the session's last request, if it had one."""
         return self._last.get(session)
 
-    def goes_on(self, session: str, id: str, delay_ps: int = 0) -> tuple[After, ...]:
+    def goes_on(self, session: str, id: str, delay_ps: int | None = None) -> tuple[After, ...]:
         """What a request waits for that is its session's next. Mutates."""
         before = self._last.get(session)
         self._last[session] = id

@@ -14,12 +14,13 @@ BlockId = int | str | tuple[str, int | str]
 class After(NamedTuple):
     """What a request waits for: another request of the trace, earlier in the file.
 
-    The request comes `delay_ps` after that one has ended, or been sent (`trigger`). A `turn` goes on with the same
-    session, a `fork` starts with its parent's history, a `spawn` starts fresh, a `join` takes a result in.
+    The request comes `delay_ps` after that one has ended, or been sent (`trigger`); None: the file does not say when.
+    A `turn` goes on with the same session, a `fork` starts with its parent's history, a `spawn` starts fresh, a `join`
+    takes a result in.
     """
 
     request: str
-    delay_ps: int
+    delay_ps: int | None
     trigger: Literal["end", "start"] = "end"
     relation: Literal["turn", "fork", "spawn", "join"] = "turn"
 

@@ -34,7 +34,7 @@ class SessionsCount:
         if request.session:
             self._calls[request.session] = self._calls.get(request.session, 0) + 1
         for link in request.after:
-            if link.relation == "turn":
+            if link.relation == "turn" and link.delay_ps is not None:
                 self._waits_s.append(link.delay_ps / PS_PER_S)
                 self._triggers.add(link.trigger)
         if request.new_prompt_tokens is not None and request.after:

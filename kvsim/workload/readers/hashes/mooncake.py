@@ -128,7 +128,7 @@ class MooncakeReader(BaseReader):
         request.priority = priority
         request.session = "" if row.get(_SESSION) is None else str(row[_SESSION])
         waits = request.session and row.get(_DELAY) is not None and links.last(request.session) is not None
-        delay_ps = 0
+        delay_ps = None
         if waits:
             read_ps = json_lines.read_time_ps(row, _DELAY, self._unit_digits, _RIGHT_DELAY, intake)
             if read_ps is None or read_ps < 0:

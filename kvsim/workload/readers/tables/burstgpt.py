@@ -57,8 +57,10 @@ class BurstGptReader(BaseReader):
             request.duration_ps = elapsed_ps
             if at_session is not None and cells[at_session]:
                 session = request.session = cells[at_session]
-                request.after = links.goes_on(session, id, max(0, time_ps - ends_ps.get(session, time_ps)))
-                ends_ps[session] = time_ps + (elapsed_ps or 0)
+                end_ps = ends_ps.get(session)
+                request.after = links.goes_on(session, id, None if end_ps is None else max(0, time_ps - end_ps))
+                if elapsed_ps is not None:
+                    ends_ps[session] = time_ps + elapsed_ps
             yield request
 
 
