@@ -74,6 +74,13 @@ class Recording:
         )
 
     @property
+    def block_tokens(self) -> int:
+        """Tokens of the trace's blocks, by how it begins; 0 where it tells prompts apart by none."""
+        if self.reader.identity(self._source, self._options) == "absent":
+            return 0
+        return self._options.block_tokens or self.reader.block_tokens(self._source)
+
+    @property
     def report(self) -> Report:
         """What the trace holds; reads it once if nobody has."""
         if self._report is None:

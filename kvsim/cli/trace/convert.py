@@ -13,7 +13,7 @@ def convert_trace(args: argparse.Namespace) -> int:
 
     source = recording(args)
     losses = Losses()
-    lines = WRITERS[args.to](source, losses)
+    lines = WRITERS[args.to](source, losses, source.block_tokens)
     if args.target is None:
         for line in lines:
             sys.stdout.write(line)

@@ -8,12 +8,15 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import count
 
 from kvsim.errors import InputError
 from kvsim.request import PS_PER_S
 from kvsim.workload.readers.request import BlockId, TraceRequest
 
 _PS_PER_MS = PS_PER_S // 1000
+_OWN = "\0own"
+"""The scope of blocks that no other prompt has; no file's scope is written so."""
 
 
 @dataclass
@@ -28,14 +31,15 @@ class Losses:
         self.reasons[reason] = self.reasons.get(reason, 0) + 1
 
 
-def mooncake_lines(requests: Iterable[TraceRequest], losses: Losses) -> Iterator[str]:
+def mooncake_lines(requests: Iterable[TraceRequest], losses: Losses, block_tokens: int = 0) -> Iterator[str]:
     """One JSON object a request, times from the first request's in milliseconds, ids renumbered from 0 in order.
 
-    The first line has `block_size`, where requests have blocks. InputError where a trace has blocks of several sizes,
-    which the form cannot say.
+    `block_tokens` is the size of the trace's blocks, 0 where it has none; the first line has it. Whole blocks of a
+    prompt that have no ids get ids like no other's, as the form wants an id a block. InputError where a request has
+    blocks of another size, which the form cannot say.
     """
     numbers: dict[BlockId, int] = {}
-    size = 0
+    own = count()
     first_ps: int | None = None
     for request in _whole(requests, losses):
         row: dict[str, object] = {}
@@ -52,23 +56,24 @@ def mooncake_lines(requests: Iterable[TraceRequest], losses: Losses) -> Iterator
         if len(request.after) > len(turns):
             losses.note("a call that also waits for other sessions: that wait was left out")
         row |= {"input_length": request.prompt_tokens, "output_length": request.output_tokens}
-        if request.blocks:
-            if size and request.block_tokens != size:
+        if block_tokens:
+            if request.blocks and request.block_tokens != block_tokens:
                 raise InputError(
-                    f"{request.id}: has blocks of {request.block_tokens} tokens where others have {size}; "
+                    f"{request.id}: has blocks of {request.block_tokens} tokens where others have {block_tokens}; "
                     "Mooncake's form has one size for all"
                 )
-            if not size:
-                row["block_size"] = request.block_tokens
-            size = request.block_tokens
-            row["hash_ids"] = [numbers.setdefault(block, len(numbers)) for block in request.keyed_blocks]
+            if not losses.written:
+                row["block_size"] = block_tokens
+            blocks: list[BlockId] = list(request.keyed_blocks)
+            blocks += [(_OWN, next(own)) for _ in range(request.prompt_tokens // block_tokens - len(blocks))]
+            row["hash_ids"] = [numbers.setdefault(block, len(numbers)) for block in blocks]
         if request.priority:
             row["priority"] = request.priority
         losses.written += 1
         yield json.dumps(row) + "\n"
 
 
-def vidur_lines(requests: Iterable[TraceRequest], losses: Losses) -> Iterator[str]:
+def vidur_lines(requests: Iterable[TraceRequest], losses: Losses, block_tokens: int = 0) -> Iterator[str]:
     """A header, and a line a request in file order, times in seconds from the first request's.
 
     A trace without any times becomes one of lengths alone.
@@ -92,7 +97,7 @@ def vidur_lines(requests: Iterable[TraceRequest], losses: Losses) -> Iterator[st
         yield f"{time}{request.prompt_tokens},{request.output_tokens}\n"
 
 
-WRITERS: dict[str, Callable[[Iterable[TraceRequest], Losses], Iterator[str]]] = {
+WRITERS: dict[str, Callable[[Iterable[TraceRequest], Losses, int], Iterator[str]]] = {
     "mooncake": mooncake_lines,
     "vidur": vidur_lines,
 }

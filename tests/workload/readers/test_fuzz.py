@@ -77,7 +77,7 @@ def damaged(data, draws):
     if way == 5:
         return data.replace(b"\n", draws.choice([b"\r\n", b"\r", b"\n\n"]))
     if way == 6:
-        return b"\xef\xbb\xbf" + data if draws.random() < 0.5 else data.decode("utf-8").encode("utf-16")
+        return b"\xef\xbb\xbf" + data if draws.random() < 0.5 else data.decode("utf-8", "replace").encode("utf-16")
     # A value somewhere becomes another: numbers, strings and lists alike.
     import re
 

@@ -10,6 +10,7 @@ from kvsim.workload.readers.files.text import binary
 
 _MAGIC_AT, _MAGIC = 257, b"ustar"
 _FIRST_NAMES = 64
+_CHUNK_BYTES = 1 << 16
 
 
 def is_tar(path: Path) -> bool:
@@ -64,11 +65,14 @@ def _tar_files(path: Path, name: str) -> Iterator[tuple[str, bytes]]:
     from zlib import error as zlib_error
 
     try:
-        with tarfile.open(path, "r|*") as tar:
-            for member in tar:
-                # Only what a regular member holds is read; nothing is ever unpacked to disk.
-                content = tar.extractfile(member) if member.isfile() else None
-                if content is not None:
-                    yield member.name, content.read()
+        with binary(path) as file:
+            with tarfile.open(fileobj=file, mode="r|") as tar:
+                for member in tar:
+                    # Only what a regular member holds is read; nothing is ever unpacked to disk.
+                    content = tar.extractfile(member) if member.isfile() else None
+                    if content is not None:
+                        yield member.name, content.read()
+            while file.read(_CHUNK_BYTES):
+                pass  # To the end, where gzip's checksum is.
     except (tarfile.TarError, EOFError, OSError, zlib_error) as error:
         raise InputError(f"{name}: the archive is damaged or cut off ({error}); fetch the file again") from None
