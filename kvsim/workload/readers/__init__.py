@@ -6,6 +6,7 @@ become.
 """
 
 from kvsim.errors import InputError
+from kvsim.workload.readers.clients.servegen import is_population
 from kvsim.workload.readers.files.head import Head
 from kvsim.workload.readers.hashes.bailian import BailianReader
 from kvsim.workload.readers.hashes.dynamo import DynamoReader
@@ -49,6 +50,10 @@ def detect(head: Head, trace: str) -> Reader:
     for reader in READERS.values():
         if reader.recognises(head):
             return reader
+    if is_population(head):
+        raise InputError(
+            f"{trace}: describes clients, not requests (ServeGen); `kvsim trace inspect` shows their rates and lengths"
+        )
     known = f"known formats: {', '.join(READERS)} (for a table of other columns, say which is which: --columns)"
     if head.kind == "text":
         seen = f"the first line is {shown(head.line.strip())}, no header of a known format"
