@@ -129,6 +129,11 @@ class TraceTraffic:
         assert self._report is not None
         return self._report
 
+    @property
+    def report(self) -> Report | None:
+        """What the last pass that came to its end found; None where none did."""
+        return self._report
+
     def rows(self, streams: Streams) -> Iterator[Row]:
         """(arrival in picoseconds, prompt tokens, output tokens), arrivals from 0 and never decreasing.
 

@@ -76,10 +76,22 @@ def test_the_clients_of_a_servegen_archive_are_told_as_clients(tmp_path, capsys)
     assert json.loads((tmp_path / "out" / "trace.json").read_text())["clients"] == 2
 
 
-@pytest.mark.parametrize("action", ["convert", "fit"])
-def test_clients_are_no_requests_to_write_or_to_fit(tmp_path, capsys, action):
-    assert main(["trace", action, str(archive(tmp_path, files(0)))]) == 2
+def test_clients_are_no_requests_to_write(tmp_path, capsys):
+    assert main(["trace", "convert", str(archive(tmp_path, files(0)))]) == 2
     assert "describes clients, not requests" in capsys.readouterr().err
+
+
+def test_clients_are_fitted_as_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["trace", "fit", str(archive(tmp_path, files(0, 1)))]) == 0
+    text = capsys.readouterr().out
+    # 2 x (600 x 2 + 600 x 1) requests in 1,800 s.
+    assert "\n  rate: 2/s\n" in text
+    assert "\n  requests: 3600\n" in text
+    assert "arrivals: {process: gamma, cv: 1.5}" in text
+    (tmp_path / "s.yaml").write_text("model: llama-3.1-8b\ngpu: RTX 4090\n" + text)
+    assert main(["run", "s.yaml", "--set", "workload.requests=20", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["metrics"]["finished"] == 20
 
 
 def test_a_trace_is_written_as_mooncake_and_as_vidur_with_what_was_left_behind(tmp_path, capsys):

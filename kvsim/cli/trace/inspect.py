@@ -3,28 +3,24 @@
 import argparse
 from collections.abc import Mapping
 from math import floor
-from pathlib import Path
 from typing import Any
 
-from kvsim.cli.trace.options import recording
+from kvsim.cli.trace.options import population, recording
 
 
 def inspect_trace(args: argparse.Namespace) -> int:
     """Read the trace, or the clients of a ServeGen data set; write, print."""
     from kvsim.cli.show import print_json
-    from kvsim.workload.readers.clients.servegen import Population, is_population
-    from kvsim.workload.readers.files.source import Source
     from kvsim.workload.statistics.inspect import inspect
     from kvsim.workload.statistics.population import inspect_population
-    from kvsim.workload.trace import trace_path
 
     if args.folder is not None:
         from kvsim.reporting.run_folder import check_writable
 
         check_writable(args.folder)
-    path = trace_path(args.trace)
-    if args.format is None and is_population(Source(path, args.trace).head):
-        clients = inspect_population(Population(Path(path), args.trace))[0].record()
+    named = population(args)
+    if named is not None:
+        clients = inspect_population(named)[0].record()
         if args.folder is not None:
             from kvsim.reporting.trace import write_population
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kvsim.errors import InputError
 
 if TYPE_CHECKING:
+    from kvsim.workload.readers.clients.servegen import Population
     from kvsim.workload.readers.options import ReadOptions, Tokenizer
     from kvsim.workload.recording import Recording
 
@@ -66,6 +67,18 @@ def recording(args: argparse.Namespace) -> "Recording":
         )
     except ValueError as error:
         raise InputError(f"--{str(error).replace('_', '-', 1)}") from error
+
+
+def population(args: argparse.Namespace) -> "Population | None":
+    """The clients that were named, where it is clients: a ServeGen folder or archive. None: it is a trace."""
+    from kvsim.workload.readers.clients.servegen import Population, is_population
+    from kvsim.workload.readers.files.source import Source
+    from kvsim.workload.trace import trace_path
+
+    path = trace_path(args.trace)
+    if args.format is None and is_population(Source(path, args.trace).head):
+        return Population(path, args.trace)
+    return None
 
 
 def _read_options(args: argparse.Namespace) -> "ReadOptions":

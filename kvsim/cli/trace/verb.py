@@ -54,7 +54,7 @@ def _add_fit(actions: Any) -> None:
         "fit",
         help="print a scenario's workload section fitted to a trace",
         description="Fit laws to the lengths and the arrivals of a trace, and print them as the workload section of a "
-        "scenario, with the distance of every law that was tried.",
+        "scenario, with the distance of every law that was tried. Of a ServeGen folder or archive: all clients as one.",
         allow_abbrev=False,
     )
     add_reading_options(parser)
@@ -82,12 +82,20 @@ def _convert(args: argparse.Namespace) -> int:
 
 def _fit(args: argparse.Namespace) -> int:
     from kvsim.cli.show import print_json
-    from kvsim.cli.trace.options import recording
-    from kvsim.workload.fit.workload import fit_workload
+    from kvsim.cli.trace.options import population, recording
     from kvsim.workload.fit.yaml_text import scenario_text
-    from kvsim.workload.statistics.inspect import inspect
 
-    fit = fit_workload(inspect(recording(args)), args.lengths)
+    clients = population(args)
+    if clients is None:
+        from kvsim.workload.fit.workload import fit_workload
+        from kvsim.workload.statistics.inspect import inspect
+
+        fit = fit_workload(inspect(recording(args)), args.lengths)
+    else:
+        from kvsim.workload.fit.population import fit_population
+        from kvsim.workload.statistics.population import inspect_population
+
+        fit = fit_population(*inspect_population(clients), args.lengths)
     if args.json:
         print_json(fit.record())
     else:

@@ -1,6 +1,6 @@
 """A trace's traffic as a scenario would give it: laws of lengths, a process of arrivals, and how far each is off."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -37,35 +37,50 @@ def fit_workload(found: Inspection, kind: Kind = "quantiles") -> WorkloadFit:
     A modulated process is chosen before them where a scenario can say it and the trace clusters. A trace without times
     gets no rate: the section then needs one.
     """
-    prompts, outputs = fit_lengths(found.prompts), fit_lengths(found.outputs)
-    settings: dict[str, Any] = {}
-    chosen: dict[str, str] = {}
+    samples: dict[str, Sequence[int]] = {"prompt_tokens": found.prompts, "output_tokens": found.outputs}
+    fits = {key: fit_lengths(sample) for key, sample in samples.items()}
     processes = fit_arrivals(found.times_ps, found.arrivals) if found.arrivals is not None else []
     rate = found.arrivals.rate_per_s if found.arrivals is not None else None
-    if rate:
-        settings["rate"] = f"{rate:.6g}/s"
-        for fit in _by_preference(processes, found.arrivals):
-            arrivals = arrival_settings(fit, rate)
-            if arrivals is not None:
-                settings["arrivals"], chosen["arrivals"] = arrivals, fit.process
-                break
-    settings["requests"] = len(found.prompts)
-    for key, fits, sample in (("prompt_tokens", prompts, found.prompts), ("output_tokens", outputs, found.outputs)):
-        for length in _of_kind(fits, kind):
-            law = length_settings(length, min(sample), max(sample))
-            if law is not None:
-                settings[key], chosen[key] = law, length.law
-                break
+    preferred = _by_preference(processes, found.arrivals)
+    settings, chosen = settings_of(rate, preferred, len(found.prompts), fits, samples, kind)
     return WorkloadFit(
         trace=found.trace,
         requests=len(found.prompts),
         settings=settings,
-        prompt=prompts,
-        output=outputs,
+        prompt=fits["prompt_tokens"],
+        output=fits["output_tokens"],
         arrivals=processes,
         measured=found.arrivals,
         chosen=chosen,
     )
+
+
+def settings_of(
+    rate_per_s: float | None,
+    processes: Sequence[ArrivalFit],
+    requests: int,
+    lengths: Mapping[str, Sequence[LengthFit]],
+    samples: Mapping[str, Sequence[int]],
+    kind: Kind,
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The workload section, and the names of what was chosen: of each the first that a scenario can say."""
+    settings: dict[str, Any] = {}
+    chosen: dict[str, str] = {}
+    if rate_per_s:
+        settings["rate"] = f"{rate_per_s:.6g}/s"
+        for fit in processes:
+            arrivals = arrival_settings(fit, rate_per_s)
+            if arrivals is not None:
+                settings["arrivals"], chosen["arrivals"] = arrivals, fit.process
+                break
+    settings["requests"] = requests
+    for key, fits in lengths.items():
+        for length in _of_kind(fits, kind):
+            law = length_settings(length, min(samples[key]), max(samples[key]))
+            if law is not None:
+                settings[key], chosen[key] = law, length.law
+                break
+    return settings, chosen
 
 
 def _of_kind(fits: Sequence[LengthFit], kind: Kind) -> list[LengthFit]:

@@ -31,6 +31,8 @@ def scenario_text(fit: WorkloadFit) -> str:
                 f"{share} of the arrivals share a time with another: they were spread over the clock's tick"
             )
         lines += _unsaid(fit)
+    elif fit.arrivals:
+        lines += _comment("arrivals: all clients as one, with the median CV of their windows by rate")
     if "rate" not in fit.settings:
         lines += _comment("the trace has no arrival times: give a rate, for example rate: 8/s")
     lines.append("workload:")
