@@ -1,13 +1,14 @@
 """What is in flight: one step, or a leap over many, from its plan to its end.
 
-A replica of pipeline depth 1 has one of these at a time; a deeper pipeline would have a queue of them.
+A replica has one of these at a time. In a deeper pipeline the step after it is planned when it begins, and waits.
 """
 
 from collections.abc import Mapping
+from collections.abc import Sequence as Seq
 from typing import Protocol
 
 from kvsim.engine.recording import Recording
-from kvsim.memory.interface import Allocator, Leap
+from kvsim.memory.interface import Leap
 from kvsim.metrics.memory import Batch, Beside, Ramp
 from kvsim.metrics.requests import Journey
 from kvsim.request import Sequence
@@ -20,6 +21,11 @@ class Flight(Protocol):
 
     end_ps: int
     """When it is over."""
+
+    @property
+    def late(self) -> Seq[Sequence]:
+        """Preempted sequences for which a token has come of it all the same; known once it has finished."""
+        ...
 
     def cut(self, now_ps: int) -> bool:
         """Something happened that was not foreseen: end with the step in progress. True if that is sooner."""
@@ -62,6 +68,11 @@ class StepInFlight:
         self._beside = beside
         self._batch = batch
 
+    @property
+    def late(self) -> list[Sequence]:
+        """See `Flight`."""
+        return self.plan.late
+
     def cut(self, now_ps: int) -> bool:
         """See `Flight`; a step cannot be cut."""
         return False
@@ -96,17 +107,19 @@ class LeapInFlight:
         "_leap",
         "_ramp",
         "_recording",
+        "_scheduler",
         "_steps",
         "end_ps",
         "start_ps",
     )
+    late: Seq[Sequence] = ()
 
     def __init__(
         self,
         start_ps: int,
         ramp: Ramp,
         leap: Leap,
-        allocator: Allocator,
+        scheduler: Scheduler,
         recording: Recording,
         beside: Beside,
         batch: Batch,
@@ -116,7 +129,8 @@ class LeapInFlight:
         self._ramp = ramp
         self._leap = leap
         self._steps = leap.steps
-        self._allocator = allocator
+        self._scheduler = scheduler
+        self._allocator = scheduler.allocator
         self._recording = recording
         self._beside = beside
         self._batch = batch
@@ -158,3 +172,4 @@ class LeapInFlight:
         clock = self._allocator.decodes.clock
         self._recording.leapt(self.start_ps, self._ramp, steps, clock, self._leap, self._beside, self._batch)
         self._leap.apply(steps)
+        self._scheduler.leapt(steps)

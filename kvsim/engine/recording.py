@@ -95,6 +95,12 @@ class Recording:
         if journey.first_token_ps is None:
             journey.first_token_ps = now_ps
 
+    def came_late(self, now_ps: int, journey: Journey) -> None:
+        """A token that was in flight when its sequence was preempted is out."""
+        self.gaps.came_late(now_ps, journey)
+        if journey.first_token_ps is None:
+            journey.first_token_ps = now_ps
+
     def left(self, journey: Journey) -> None:
         """A sequence owns nothing any more."""
         self.gaps.left(journey.sequence)

@@ -130,5 +130,5 @@ def _arrivals(clock: Clock, requests: Iterator[Request | None], replica: Replica
         if delay:
             yield clock.timeout(delay)
         replica.submit(request)
-    replica.exhausted = True
+    replica.no_more()
     replica.recording.memory.close(clock.now_ps)

@@ -116,6 +116,12 @@ class BatchScheduler(Growing, ABC):
     @abstractmethod
     def plan(self) -> StepPlan: ...
 
+    def launched(self, plan: StepPlan) -> None:
+        """A step is planned when the last one is over."""
+
+    def leapt(self, steps: int) -> None:
+        """The decode set is all that is known of those who decode."""
+
     def _planned(self, plan: StepPlan) -> StepPlan:
         """The plan with the decoding part of the step filled in, and what the whole takes where nothing is kept."""
         if not plan.stalled:

@@ -22,6 +22,7 @@ UNLIMITED = 1 << 62
 class Queueing:
     """The state of a scheduler (its parameters are described with `BatchScheduler`)."""
 
+    depth = 1
     chunked_prefill = False
     """A prompt may be computed in parts."""
 

@@ -13,10 +13,12 @@ from kvsim.memory.prefix import PrefixAllocator
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.memory.virtual import VirtualAllocator
 from kvsim.metrics.histogram import DurationHistogram
-from kvsim.scheduling.batching import BatchScheduler
 from kvsim.scheduling.continuous import ContinuousScheduler
+from kvsim.scheduling.interface import Scheduler
 from kvsim.scheduling.prefill_first import PrefillFirstScheduler
 from kvsim.scheduling.static import StaticScheduler
+from kvsim.scheduling.vllm import Rules
+from kvsim.scheduling.vllm.serving import VllmScheduler
 from kvsim.step import Upkeep
 from kvsim.timing.interface import Anew
 
@@ -66,7 +68,8 @@ def allocator_of(case: Case) -> Allocator:
         return PagedAllocator(case["pool_slots"], block_size=case["block_size"], watermark=case["watermark"])
     if case["allocator"] == "prefix":
         options = {"block_size": case["block_size"], "watermark": case["watermark"]}
-        return PrefixAllocator(case["pool_slots"], **options, caching=case.get("caching", True))
+        ahead = int(case.get("async_scheduling", False))
+        return PrefixAllocator(case["pool_slots"], **options, caching=case.get("caching", True), ahead=ahead)
     if case["allocator"] == "virtual":
         options = {"row_pages": 64, "mapped_ahead": case["mapped_ahead"]}
         return VirtualAllocator(case["pool_slots"], page_tokens=case["block_size"], **options)
@@ -75,8 +78,10 @@ def allocator_of(case: Case) -> Allocator:
     return ReserveAllocator(case["pool_slots"], max_model_len=case["max_model_len"], **case.get("options", {}))
 
 
-def scheduler_of(case: Case, allocator: Allocator | None = None) -> BatchScheduler:
+def scheduler_of(case: Case, allocator: Allocator | None = None) -> Scheduler:
     allocator = allocator or allocator_of(case)
+    if case.get("scheduler") == "vllm":
+        return VllmScheduler(allocator, vllm_rules(case, allocator))
     limits = {key: case[key] for key in ("max_num_seqs", "max_num_batched_tokens", "max_model_len")}
     rules = {key: case[key] for key in ("preemption", "victim", "workspace_tokens", "kernel") if key in case}
     if rules.get("preemption") == "swap":
@@ -91,6 +96,22 @@ def scheduler_of(case: Case, allocator: Allocator | None = None) -> BatchSchedul
         reserve_full_isl=case["reserve_full_isl"],
         **limits,
         **rules,
+    )
+
+
+def vllm_rules(case: Case, allocator: PrefixAllocator) -> Rules:
+    same = (
+        "max_num_seqs",
+        "max_num_batched_tokens",
+        "max_model_len",
+        "long_prefill_token_threshold",
+        "reserve_full_isl",
+    )
+    return Rules(
+        **{key: case[key] for key in same},
+        enable_chunked_prefill=case["chunked_prefill"],
+        watermark_blocks=allocator.watermark_blocks,
+        **{key: case[key] for key in ("async_scheduling", "policy", "prefill_schedule_interval") if key in case},
     )
 
 

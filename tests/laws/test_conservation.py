@@ -7,7 +7,7 @@ from kvsim.engine.replica import first_need
 from kvsim.metrics.memory import SERIES
 from kvsim.metrics.requests import entering
 from kvsim.step import CAUSES, CLASSES, ENDS
-from tests.laws.cases import allocator_of, everything, run_case, scheduler_of
+from tests.laws.cases import WHOLE_PROMPTS, allocator_of, everything, run_case, scheduler_of
 from tests.laws.strategies import ALLOCATORS, scenarios
 
 EXAMPLES = 120
@@ -39,7 +39,7 @@ def budget_of(case):
 
 def whole_prompts(case):
     """Prompts are computed in one piece."""
-    return case.get("scheduler", "continuous") != "continuous" or not case["chunked_prefill"]
+    return case.get("scheduler") in WHOLE_PROMPTS or not case["chunked_prefill"]
 
 
 def forks(case, request):
@@ -122,7 +122,7 @@ def every_row_adds_up(case, log):
             continue
         computed = row["prefill_tokens"] + row["decode_tokens"]
         assert computed <= budget_of(case)
-        if row["prefill_tokens"] and case.get("scheduler", "continuous") != "continuous":
+        if row["prefill_tokens"] and case.get("scheduler") in WHOLE_PROMPTS:
             # A rectangle of prompts keeps to the budget, padding included, and nobody decodes beside it.
             assert not row["decode_tokens"]
             assert computed + row["padding_tokens"] <= budget_of(case)
@@ -163,9 +163,16 @@ def both_sides_count_the_same_tokens(case, log):
                 prompts = 1 if forks(case, requests[r.id]) else r.samples
                 kept += prompts * r.prompt_tokens + r.generated_tokens - r.samples
         found = sum(r.hit_tokens + r.rehit_tokens for r in ended)
-        assert computed == kept + sum(r.lost_tokens for r in ended) - found
-        once = [r for r in ended if r.preemptions == 1]
-        assert all(r.recomputed_tokens == max(0, r.lost_tokens - r.rehit_tokens) for r in once)
+        # Of a request whose last token was in flight when it was preempted nothing is kept.
+        in_vain, surplus = {0}, kept + sum(r.lost_tokens for r in ended) - found - computed
+        if case.get("async_scheduling"):
+            for r in ended:
+                if r.preemptions:
+                    in_vain |= {tokens + r.prompt_tokens + r.generated_tokens - 1 for tokens in in_vain}
+        assert surplus in in_vain or (in_vain != {0} and surplus > 0 and any(r.samples > 1 for r in ended))
+        for r in ended:
+            if r.preemptions == 1 and (r.recomputed_tokens or in_vain == {0}):
+                assert r.recomputed_tokens == max(0, r.lost_tokens - r.rehit_tokens)
     for r in ended:
         assert 0 <= r.hit_tokens <= r.asked_tokens <= r.prompt_tokens * r.samples
         assert r.preemptions or not r.rehit_tokens
@@ -223,16 +230,19 @@ def what_leaves_for_host_memory_comes_back_or_ends_there(case, log):
 
 
 def padding_and_gathering_are_of_those_that_pad(case, log):
-    """Ragged kernels beside chunks pad nothing; only padded kernels gather; only what was kept twice is duplicate."""
-    padded = case.get("kernel") == "padded"
+    """Ragged kernels beside chunks pad nothing; only padded kernels gather; only what was kept twice is duplicate.
+
+    Rows of those that have ended while the step was in flight are padding.
+    """
+    padded, in_vain = case.get("kernel") == "padded", case.get("async_scheduling", False)
     assert padded or not log.recording.gathered_slots
     assert log.recording.padding_tokens == sum(
         row["padding_tokens"] * row["steps"] for row in (dict(zip(SERIES, v, strict=True)) for v in by_row(log))
     )
     assert log.recording.padding_context_tokens >= 0
-    if case.get("scheduler", "continuous") == "continuous":
+    if case.get("scheduler") not in WHOLE_PROMPTS and not in_vain:
         assert not log.recording.padding_tokens
-    if case.get("scheduler") != "static" and not padded:
+    if case.get("scheduler") != "static" and not padded and not in_vain:
         assert not log.recording.padding_context_tokens
     if all(r.samples == 1 for r in log.recording.requests.ended):
         assert log.recording.memory.totals.duplicate_ps == 0

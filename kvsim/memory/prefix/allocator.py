@@ -33,7 +33,8 @@ class PrefixAllocator(WrittenBooks):
 
     `block_size` is in slots. `watermark` is the share of all blocks that an admission must leave free while anything is
     running (0: none). A sequence without `content` shares with nobody but itself, after a preemption. `unknown_first`
-    says how freed blocks queue (see `BlockPool`); with `caching` off nothing is ever hit.
+    says how freed blocks queue (see `BlockPool`); with `caching` off nothing is ever hit. Where batches are in flight
+    while the next is planned, slots are had `ahead` steps before what is written needs them.
     """
 
     name = "prefix"
@@ -46,6 +47,7 @@ class PrefixAllocator(WrittenBooks):
         watermark: float = 0.0,
         caching: bool = True,
         unknown_first: bool = True,
+        ahead: int = 0,
     ) -> None:
         if block_size < 1:
             raise ValueError(f"block_size is {block_size}; it must be at least one slot")
@@ -60,6 +62,7 @@ class PrefixAllocator(WrittenBooks):
         # The engine takes the share of all its blocks, the null block included, which lies outside this pool.
         self.watermark_blocks = int(watermark * (self.blocks + 1))
         self.caches = caching
+        self.ahead = ahead
         self.pool = BlockPool(self.blocks, unknown_first=unknown_first)
         self.holdings = Holdings(
             self.pool, [FullGroup()], block_size=block_size, max_model_len=ENDLESS, caching=caching
@@ -78,8 +81,8 @@ class PrefixAllocator(WrittenBooks):
         return -(-tokens // self.block_size) * self.block_size
 
     def last_growth(self, tokens: int) -> int:
-        """At the start of its last block."""
-        return (tokens - 1) // self.block_size * self.block_size
+        """At the start of its last block, or a little earlier."""
+        return (tokens - 1) // self.block_size * self.block_size - self.ahead
 
     def owned(self, sequence: Sequence) -> int:
         """Its block table."""
@@ -152,17 +155,13 @@ class PrefixAllocator(WrittenBooks):
                 free = self.pool.free_blocks * self.block_size
                 return Short("capacity", lacking * self.block_size, free, free)
         self._next = None
-        free, evicted = self.pool.free_blocks, self.pool.evicted
         for entry in asked:
             self.holdings.acquire(entry.holding, entry.want, entry.hit)
             self._held[entry.sequence.id] = entry.holding
             if entry.hit:
                 entry.sequence.written = entry.hit.tokens
                 self._prefill_written += entry.hit.tokens
-        upkeep = self.upkeep
-        upkeep.allocations += free - self.pool.free_blocks
-        upkeep.evictions += self.pool.evicted - evicted
-        upkeep.table_bytes = max(upkeep.table_bytes, self.pool.references * TABLE_ENTRY_BYTES)
+        self.count()
         return _GRANT
 
     def _asked(self, ask: Ask) -> _Asked:
@@ -180,14 +179,14 @@ class PrefixAllocator(WrittenBooks):
 
     def _next_token(self, sequence: Sequence) -> _Asked:
         written = self.decodes.written_of(sequence)
-        return _Asked(sequence, self._held[sequence.id], Want(written, 1, written + 1), None)
+        return _Asked(sequence, self._held[sequence.id], Want(written + self.ahead, 1, written + 1), None)
 
     def _crossing(self) -> list[Sequence]:
-        """Decoding sequences whose next token is the first or the last of a block."""
+        """Decoding sequences that need a block for a token to come, or fill one with the next."""
         size, clock = self.block_size, self.decodes.clock
-        first = self._phases[-clock % size]
+        first = self._phases[-(clock + self.ahead) % size]
         last = self._phases[(size - 1 - clock) % size]
-        return [*first.values(), *(last.values() if size > 1 else ())]
+        return [*first.values(), *(last.values() if first is not last else ())]
 
     def settle(self, chunks: Iterable[Chunk], *, stalled: bool = False) -> bool:
         """Nothing comes free by it."""
@@ -212,9 +211,27 @@ class PrefixAllocator(WrittenBooks):
         if held is None:
             raise CheckError(f"request {sequence.id} gives back blocks it does not own (a double free)")
         self._forget(sequence)
-        free = self.pool.free_blocks
         self.holdings.release(held)
-        self.upkeep.frees += self.pool.free_blocks - free
+        self.count()
+
+    # For schedulers that follow each request and get and give back its blocks themselves.
+
+    def takes(self, sequence: Sequence, holding: Holding, hit_tokens: int) -> None:
+        """A sequence holds blocks now, the first of which were found cached. Mutates."""
+        self._held[sequence.id] = holding
+        sequence.written = hit_tokens
+        self._prefill_written += hit_tokens
+
+    def lets_go(self, sequence: Sequence) -> None:
+        """A sequence holds nothing any more, and what it had written counts no more. Mutates."""
+        del self._held[sequence.id]
+        self._forget(sequence)
+
+    def count(self) -> None:
+        """Bring the counts of upkeep up to date. Mutates."""
+        upkeep, pool = self.upkeep, self.pool
+        upkeep.allocations, upkeep.frees, upkeep.evictions = pool.left, pool.joined, pool.evicted
+        upkeep.table_bytes = pool.most_references * TABLE_ENTRY_BYTES
 
     def leap(self, limit: int) -> "PrefixLeap":
         """Up to the next new block of anybody."""
@@ -227,9 +244,9 @@ class PrefixLeap(StandingLeap):
     __slots__ = ("_allocator",)
 
     def __init__(self, allocator: PrefixAllocator, limit: int) -> None:
-        size, clock = allocator.block_size, allocator.decodes.clock
-        ahead = (step for step in range(min(limit, size)) if allocator._phases[-(clock + step) % size])
-        super().__init__(allocator.decodes, allocator.usage(), next(ahead, limit))
+        size, clock = allocator.block_size, allocator.decodes.clock + allocator.ahead
+        growing = (step for step in range(min(limit, size)) if allocator._phases[-(clock + step) % size])
+        super().__init__(allocator.decodes, allocator.usage(), next(growing, limit))
         self._allocator = allocator
 
     def apply(self, steps: int) -> None:

@@ -31,12 +31,18 @@ class BlockPool:
         self.blocks = blocks
         self.references = 0
         """Sum of all reference counts."""
+        self.most_references = 0
+        """The highest that it ever was."""
         self.stored = 0
         """Blocks that were given a known content, since the start."""
         self.evicted = 0
         """Blocks that lost it."""
         self.cached_blocks = 0
         """Free blocks with a known content."""
+        self.left = 0
+        """Blocks that left the queue of the free ones, since the start."""
+        self.joined = 0
+        """Blocks that came back to it."""
         self._unknown_first = unknown_first
         self._head: list[int] = []
         """Came back to the head; the next one last."""
@@ -78,8 +84,10 @@ class BlockPool:
         if count > self.free_blocks:
             raise CheckError(f"{count} blocks are taken and only {self.free_blocks} are free")
         taken = [self._pop() for _ in range(count)]
+        self.left += count
         self._counts.update(dict.fromkeys(taken, 1))
         self.references += count
+        self.most_references = max(self.most_references, self.references)
         return taken
 
     def _pop(self) -> int:
@@ -108,8 +116,10 @@ class BlockPool:
             if block not in self._counts:
                 del self._tail[block]
                 self.cached_blocks -= 1
+                self.left += 1
             self._counts[block] = self._counts.get(block, 0) + 1
             self.references += 1
+        self.most_references = max(self.most_references, self.references)
 
     def store(self, block: int, key: Key) -> None:
         """A referenced block is full: it can be found by its content from now on."""
@@ -135,6 +145,7 @@ class BlockPool:
             if self._counts[block]:
                 continue
             del self._counts[block]
+            self.joined += 1
             known = block in self._keys
             self.cached_blocks += known
             if known or not self._unknown_first:
