@@ -60,6 +60,13 @@ def test_dropped_rows_are_told_by_reason(tmp_path, capsys):
     assert "dropped - 1 x a failed call" in said
 
 
+def test_identity_without_blocks_is_what_turns_add(tmp_path, capsys):
+    assert main(["trace", "inspect", str(FORMS["copilot"].write(tmp_path))]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "prefix identity real: what each turn adds to its session" in said
+    assert "told by sessions 76.2 % of prompt tokens were there before" in said
+
+
 def test_a_folder_gets_the_figure_and_the_numbers(tmp_path, capsys):
     assert main(["trace", "inspect", TRACE, "-o", str(tmp_path / "new"), "--json"]) == 0
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["trace.json", "trace.png", "trace.svg"]

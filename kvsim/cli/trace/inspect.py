@@ -122,6 +122,8 @@ def _report_facts(report: Mapping[str, Any]) -> dict[str, object]:
     if report["block_tokens"]:
         scope = {"global": "the whole trace", "session": "one session"}[report["hash_scope"]]
         identity += f": blocks of {report['block_tokens']} tokens, ids good in {scope}"
+    elif identity != "absent":
+        identity += ": what each turn adds to its session"
     return {
         "format": report["format"],
         "time unit": report["time_unit"],
