@@ -1,8 +1,5 @@
 """vLLM's own scheduler before the engine: as the batch scheduler where both can, and lawful where only it can."""
 
-from collections import Counter
-
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -68,6 +68,8 @@ def fit_modulated(times_s: "NDArray[Any]") -> Modulated | None:
         return None
     quiet, busy = (float(rate / bin_s) for rate in rates[order])
     lasts = [float(bin_s / one) for one in leave]
+    if max(lasts) > span_s:
+        return None  # A state that was never seen to end is no state of a cycle.
     return Modulated((quiet, busy), (lasts[0], lasts[1]))
 
 

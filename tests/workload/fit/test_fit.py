@@ -114,6 +114,11 @@ def test_a_steady_process_has_no_second_rate(draws):
     assert fit_modulated(times - times[0]) is None
 
 
+def test_a_rate_that_changes_once_and_for_all_is_no_cycle(draws):
+    times = np.cumsum(np.concatenate([draws.exponential(1, 300), draws.exponential(0.1, 3000)]))
+    assert fit_modulated(times - times[0]) is None
+
+
 def test_arrivals_on_a_coarse_clock_are_spread_over_its_tick_before_they_are_fitted(draws):
     times = np.floor(np.cumsum(draws.exponential(0.3, 20_000)) / 3) * 3
     times_ps = (times * PS_PER_S).astype(np.int64).tolist()
