@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from kvsim.content import Content, Run, own_stream
-from kvsim.workload.readers.interface import BlockId
+from kvsim.workload.readers.request import BlockId
 
 _BLOCKS = 0
 """The stream that all blocks of a trace are parts of, one behind the other."""

@@ -169,7 +169,7 @@ def test_sorting_puts_rows_in_order_and_keeps_ties_in_file_order(trace):
         ([HEADER], "the trace is empty: it has a header and no rows"),
         (
             [GOOD, LATER],
-            "no header of a known format; known formats: azure (TIMESTAMP, ContextTokens, GeneratedTokens)",
+            "no header of a known format; known formats: azure, burstgpt, vidur",
         ),
         (["TIMESTAMP,ContextTokens", GOOD], "column GeneratedTokens is missing; the header is"),
         ([HEADER + ",TIMESTAMP", GOOD], "column TIMESTAMP is there twice"),
@@ -212,8 +212,8 @@ def test_a_gzip_file_with_a_flipped_byte_is_an_error(tmp_path):
         read(path)
 
 
-def test_a_folder_or_a_pipe_is_no_trace(tmp_path):
-    assert message(tmp_path).startswith("not a file but a folder, pipe or device")
+def test_an_empty_folder_or_a_pipe_is_no_trace(tmp_path):
+    assert message(tmp_path).startswith("it is of no known format: folder with ''; known formats: azure, burstgpt")
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     assert message(pipe).startswith("not a file but a folder, pipe or device")

@@ -41,10 +41,11 @@ def _open(path: str | os.PathLike[str], name: str) -> IO[str]:
     # A trace may be read twice (once for its span), which a pipe cannot be.
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise InputError(f"{name}: not a file but a folder, pipe or device; give a trace file, plain or .gz")
-    return io.TextIOWrapper(_bytes(path), encoding="utf-8-sig", newline="")
+    return io.TextIOWrapper(binary(path), encoding="utf-8-sig", newline="")
 
 
-def _bytes(path: str | os.PathLike[str]) -> IO[bytes]:
+def binary(path: str | os.PathLike[str]) -> IO[bytes]:
+    """The bytes of a file, out of its gzip stream if it is one. OSError where it cannot be opened."""
     with open(path, "rb") as raw:
         zipped = raw.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
     if not zipped:
@@ -56,7 +57,7 @@ def _bytes(path: str | os.PathLike[str]) -> IO[bytes]:
 
 def _line_not_utf8(path: str | os.PathLike[str]) -> int:
     number = 0
-    with _bytes(path) as file:
+    with binary(path) as file:
         for line in file:
             number += 1
             try:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvsim.workload.readers.clock import WallClock
+from kvsim.workload.readers.values.clock import WallClock
 
 START = "2023-11-16 18:15:46.6805900"
 

@@ -2,24 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import Any
 
-from kvsim.workload.readers import tokens
+from kvsim.workload.readers.files.json_values import exact, no_number
 from kvsim.workload.readers.interface import Intake
-
-_PS_DIGITS = 12
-_LAST_DIGIT = 15
-"""Times of more digits before the point are no seconds of anybody's life."""
-
-
-def first_object(line: str) -> dict[str, Any]:
-    """The object that a file begins with; an empty one where its first line is no JSON object. Pure; never raises."""
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return row if isinstance(row, dict) else {}
+from kvsim.workload.readers.values import tokens
+from kvsim.workload.readers.values.times import ps_of
 
 
 def objects(lines: Iterator[str], intake: Intake) -> Iterator[dict[str, Any]]:
@@ -31,7 +19,7 @@ def objects(lines: Iterator[str], intake: Intake) -> Iterator[dict[str, Any]]:
         row += 1
         intake.row, intake.line = row, number
         try:
-            found = json.loads(line, parse_float=Decimal, parse_constant=_no_number)
+            found = json.loads(line, parse_float=exact, parse_constant=no_number)
         except (ValueError, RecursionError) as error:
             intake.bad(None, line.strip(), f"not JSON ({error})", "write one JSON object a line")
             continue
@@ -57,12 +45,10 @@ def read_time_ps(row: dict[str, Any], column: str, unit_digits: int, right: str,
     The file counts in units of 10^-`unit_digits` seconds: 0 for seconds, 3 for milliseconds.
     """
     time = row.get(column)
-    if isinstance(time, int | Decimal) and not isinstance(time, bool):
-        exact = Decimal(time)
-        if exact.is_zero() or exact.adjusted() < _LAST_DIGIT:
-            return round(exact.scaleb(_PS_DIGITS - unit_digits))
-    intake.bad(column, time, "missing" if time is None else "not a time", right)
-    return None
+    time_ps = None if isinstance(time, str) else ps_of(time, unit_digits)
+    if time_ps is None:
+        intake.bad(column, time, "missing" if time is None else "not a time", right)
+    return time_ps
 
 
 def read_ids(row: dict[str, Any], column: str, prompt: int, block_tokens: int, intake: Intake) -> list[Any] | None:
@@ -87,7 +73,3 @@ def read_ids(row: dict[str, Any], column: str, prompt: int, block_tokens: int, i
         )
         return None
     return ids
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
