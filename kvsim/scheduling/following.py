@@ -8,6 +8,7 @@ A step costs O(running), and so does a leap, whatever its length.
 from abc import ABC, abstractmethod
 from collections import deque
 
+from kvsim.memory.host import HostPool
 from kvsim.memory.interface import Allocator
 from kvsim.request import Sequence
 from kvsim.step import Chunk, Rows, Short, StepPlan
@@ -19,7 +20,7 @@ class FollowingScheduler(ABC):
     `depth` batches are in flight at once: with 2, a step is planned when the one before it begins.
     """
 
-    host = None
+    host: HostPool | None = None
 
     def __init__(self, allocator: Allocator, *, depth: int, max_num_batched_tokens: int) -> None:
         self.allocator = allocator

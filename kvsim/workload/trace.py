@@ -21,6 +21,7 @@ from kvsim.workload.trace_contents import prompt_contents
 
 PACKAGED = {
     "azure-conv-2023": "azure-conv-2023.csv",
+    "lmcache-web-agents": "lmcache-web-agents.jsonl",
     "mooncake-conversation": "mooncake-conversation.jsonl",
 }
 """Traces that come with kvsim, by name; source and licence in `data/README.md`."""

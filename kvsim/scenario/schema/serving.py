@@ -41,9 +41,24 @@ class EngineSettings(Part):
     """The longest chunk of one prompt in a step, in tokens; 0: no limit but the budget."""
     reserve_full_isl: bool | None = None
     """Whether a request is admitted only when its whole prompt would fit, though it is computed in chunks."""
-    scheduler: Literal["continuous", "prefill-first", "static"] | None = None
+    scheduler: Literal["continuous", "prefill-first", "static", "vllm", "sglang"] | None = None
     """Who is in a step: everyone beside prompts in chunks, whole prompts before anybody decodes, or one batch after
-    the other."""
+    the other; `vllm`, `sglang`: by all the rules of these engines, request by request."""
+    async_scheduling: bool | None = None
+    """Whether a step is planned while the one before it is in flight (SGLang: overlap); schedulers `vllm` and `sglang`
+    only."""
+    policy: (
+        Literal["fcfs", "priority", "lpm", "dfs-weight", "lof", "random", "hrrn", "shortest-prefill-first"] | None
+    ) = None
+    """Who of the waiting comes first; absent: who came first. `priority` is vLLM's, the others but `fcfs` SGLang's."""
+    prefill_schedule_interval: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    """Scheduler `vllm`: prompts are computed in every so many steps only, while anybody decodes."""
+    max_prefill_tokens: Count = 16384
+    """Scheduler `sglang`: prompt tokens after which a pass takes in no more requests."""
+    mixed_chunk: bool = False
+    """Scheduler `sglang`: those that decode ride along in a pass of prompts."""
+    schedule_conservativeness: Annotated[float, Field(gt=0, le=10)] = 1.0
+    """Scheduler `sglang`: how much of their remaining output running requests are taken to need (times 0.7)."""
     kernel: Literal["ragged", "padded"] | None = None
     """How attention reads sequences of unequal length; `padded`: each as the longest, in a batch kept compact by
     copies."""
@@ -75,6 +90,8 @@ class RadixSettings(Part):
     name: Literal["radix"]
     page_size: Count = 1
     """Slots of a page; what is shared, kept and evicted is whole pages."""
+    prefix_caching: bool = True
+    """Whether anything is kept; off is SGLang's `--disable-radix-cache`."""
     eviction: Literal["lru", "lfu", "fifo", "mru", "filo", "priority", "slru"] = "lru"
     """Which leaf of the tree goes first when slots are short; `slru`: what only one request brought before the
     rest."""

@@ -14,14 +14,12 @@ from kvsim.step import Blocked, Chunk, Preempted, Rows, Short, StepPlan
 class SglangServing(FollowingScheduler):
     """Follows the rules of one SGLang release over `tree`; `max_model_len` is its context length."""
 
-    allocator: RowBooks
-
     def __init__(self, tree: PrefixTree, settings: Settings, *, max_model_len: int, eviction: str = "lru") -> None:
         self._inner = SglangScheduler(tree, settings, eviction=eviction)
         depth = 2 if settings.overlap else 1
         budget = settings.chunked_prefill_size or settings.max_prefill_tokens
-        super().__init__(RowBooks(self._inner.rows, ahead=depth - 1), depth=depth, max_num_batched_tokens=budget)
-        self.books = self.allocator
+        self.books = RowBooks(self._inner.rows, ahead=depth - 1)
+        super().__init__(self.books, depth=depth, max_num_batched_tokens=budget)
         self.settings = settings
         self.max_model_len = max_model_len
         self._requests: dict[int, Request] = {}
