@@ -150,6 +150,7 @@ class LeapInFlight:
             self._apply(done)
         start_ps = self.start_ps + self._ramp.until(done)
         if start_ps < now_ps:
+            self._recording.leaping(start_ps, self._ramp, self._allocator.decodes.clock)
             self._allocator.acquire((), decodes=True)
             clock, use = self._allocator.decodes.clock, self._allocator.usage()
             self._recording.stopped(start_ps, now_ps, clock, use, self._beside, self._batch)
@@ -158,3 +159,4 @@ class LeapInFlight:
         clock = self._allocator.decodes.clock
         self._recording.leapt(self.start_ps, self._ramp, steps, clock, self._leap, self._beside, self._batch)
         self._leap.apply(steps)
+        self._recording.landed()

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from itertools import chain, islice
 from pathlib import Path
 
-from kvsim.content import Content
+from kvsim.content import Content, Layers
 from kvsim.errors import InputError
 from kvsim.request import PS_PER_S
 from kvsim.workload.arguments import check_positive, check_whole
@@ -16,7 +16,7 @@ from kvsim.workload.readers import READERS, detect
 from kvsim.workload.readers.interface import Identity, Intake, OnBadRow, PrefixReader, Reader, Report, Row
 from kvsim.workload.readers.text import text_lines
 from kvsim.workload.streams import Streams
-from kvsim.workload.trace_contents import prompt_contents
+from kvsim.workload.trace_contents import prompt_contents, prompt_layers
 
 PACKAGED = {
     "azure-conv-2023": "azure-conv-2023.csv",
@@ -149,6 +149,10 @@ class TraceTraffic:
         if self._sort:
             calls = iter(sorted(calls, key=lambda call: call[0][0]))
         return prompt_contents(((row[1], ids) for row, ids in calls), size)
+
+    def layers(self) -> Layers:
+        """What all of its prompts begin with is the system's; the rest is not known. Reads the file once more."""
+        return prompt_layers(islice(self.contents() or (), self._requests))
 
     def more_outputs(self, streams: Streams) -> None:
         """A trace tells one length a request: further samples are as long."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from kvsim.content import Content, Run, own_stream
+from kvsim.content import Content, Layers, Run, common_tokens, own_stream
 from kvsim.workload.readers.interface import BlockId
 
 _BLOCKS = 0
@@ -23,3 +23,25 @@ def prompt_contents(prompts: Iterable[tuple[int, tuple[BlockId, ...]]], block_to
             content.append(Run(_BLOCKS, start, min(block_tokens, tokens - content.tokens)))
         content.append(Run(own_stream(request), content.tokens, tokens - content.tokens))
         yield content
+
+
+def prompt_layers(contents: Iterable[Content]) -> Layers:
+    """What the pattern of sharing tells of the layers: tokens that every prompt begins with are `system`.
+
+    Ids alone do not tell a group of requests from the turns of one conversation, so the rest is unknown. A prompt that
+    is over before it differs from the first agrees with it. Reads no further than to a prompt that shares nothing.
+    """
+    first: Content | None = None
+    system_tokens = 0
+    for content in contents:
+        if first is None:
+            first, system_tokens = content, content.tokens
+            continue
+        common = common_tokens(first.runs, content.runs)
+        if common < content.tokens:
+            system_tokens = min(system_tokens, common)
+        if not system_tokens:
+            break
+    # The blocks that the first prompt begins with are the first of the stream, up to one that it has twice.
+    head = first.runs[0] if first else None
+    return Layers(heads={_BLOCKS: min(system_tokens, head.tokens)} if head and head.stream == _BLOCKS else {})

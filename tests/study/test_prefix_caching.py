@@ -93,10 +93,12 @@ def test_a_trace_without_identities_says_that_nothing_is_shared():
 
 def test_the_table_has_hits_where_some_run_caches():
     headings = {group.heading: group for group in comparison_table([result(cached=False), result()])}
-    texts = {row.label: (row.text(0), row.text(1)) for row in headings["Prefixes found cached"].rows}
+    texts = {row.label: (row.text(0), row.text(1)) for row in headings["Prefixes found cached, p50 / p99"].rows}
     assert texts["hit rate"] == ("-", "49.9")
     assert texts["not computed"] == ("0", "19,968")
-    assert "Prefixes found cached" not in {group.heading for group in comparison_table([result(cached=False)])}
+    assert "Prefixes found cached, p50 / p99" not in {
+        group.heading for group in comparison_table([result(cached=False)])
+    }
 
 
 def test_addresses_of_cached_blocks_are_refused():

@@ -11,10 +11,12 @@ from typing import NamedTuple
 from kvsim.content import ENDLESS, Content, Run, own_stream
 from kvsim.errors import CheckError
 from kvsim.memory.paged import TABLE_ENTRY_BYTES
+from kvsim.memory.prefix.chain import Chain
 from kvsim.memory.prefix.full import FullGroup
 from kvsim.memory.prefix.holdings import Holding, Holdings, Want
 from kvsim.memory.prefix.lookup import Hit
 from kvsim.memory.prefix.pool import BlockPool
+from kvsim.memory.residency import CacheListener
 from kvsim.memory.standing import StandingLeap
 from kvsim.memory.written import WrittenBooks
 from kvsim.request import Sequence
@@ -136,6 +138,16 @@ class PrefixAllocator(WrittenBooks):
             if any(not s.decoding or s.origin % self.block_size != place for s in phase.values()):
                 raise CheckError(f"{self.name}: a sequence is counted in phase {place} and is not there")
 
+    def listen(self, listener: CacheListener) -> None:
+        """A piece is a block, named by its content: (0, number)."""
+        self.pool.listener = listener
+
+    def _tell_admitted(self, listener: CacheListener, sequence: Sequence, chain: Chain, hit_tokens: int) -> None:
+        size = self.block_size
+        hit, most = hit_tokens // size, (sequence.tokens - 1) // size
+        beyond = (((0, chain[place]), size) for place in range(hit, most))
+        listener.admitted(sequence, [(0, chain[place]) for place in range(hit)], beyond)
+
     # What changes it.
 
     def acquire(self, asks: Seq[Ask], *, decodes: bool = False) -> Grant | Short:
@@ -154,6 +166,8 @@ class PrefixAllocator(WrittenBooks):
         self._next = None
         free, evicted = self.pool.free_blocks, self.pool.evicted
         for entry in asked:
+            if entry.hit and self.pool.listener is not None:
+                self._tell_admitted(self.pool.listener, entry.sequence, entry.holding.chain, entry.hit.tokens)
             self.holdings.acquire(entry.holding, entry.want, entry.hit)
             self._held[entry.sequence.id] = entry.holding
             if entry.hit:

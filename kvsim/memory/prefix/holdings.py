@@ -13,6 +13,7 @@ from kvsim.memory.prefix.chain import Chain, Identities
 from kvsim.memory.prefix.group import Group
 from kvsim.memory.prefix.lookup import Hit, Lookup
 from kvsim.memory.prefix.pool import BlockPool
+from kvsim.memory.residency import CacheListener
 
 
 class Holding:
@@ -123,7 +124,14 @@ class Holdings:
             for place in range(holding.stored, full):
                 if table[place] and group.keeps(place, boundaries):
                     self.pool.store(table[place], (number, holding.chain[place]))
+                    if self.pool.listener is not None:
+                        self._tell(self.pool.listener, number, holding.chain, place)
         holding.stored = full
+
+    def _tell(self, listener: CacheListener, group: int, chain: Chain, place: int) -> None:
+        before = (group, chain[place - 1]) if place else None
+        size = self.block_size
+        listener.stored((group, chain[place]), before, chain.content, place * size, size)
 
     def release(self, holding: Holding) -> None:
         """Give back everything, the last block first, group by group; what is known stays in the map. Mutates."""

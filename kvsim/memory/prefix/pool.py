@@ -12,6 +12,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable
 
 from kvsim.errors import CheckError
+from kvsim.memory.residency import CacheListener
 
 Key = tuple[int, int]
 """(layer group, number of the content): one content is kept apart for each group of layers."""
@@ -37,6 +38,8 @@ class BlockPool:
         """Blocks that lost it."""
         self.cached_blocks = 0
         """Free blocks with a known content."""
+        self.listener: CacheListener | None = None
+        """Told of evictions; of what is stored by those who know what the content is."""
         self._unknown_first = unknown_first
         self._head: list[int] = []
         """Came back to the head; the next one last."""
@@ -98,6 +101,8 @@ class BlockPool:
                 del self._holders[key]
             self.cached_blocks -= 1
             self.evicted += 1
+            if self.listener is not None:
+                self.listener.removed(key)
         return block
 
     def hit(self, blocks: Iterable[int]) -> None:

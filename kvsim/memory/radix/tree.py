@@ -13,6 +13,7 @@ from kvsim.memory.radix.interface import Insertion, Match, PrefixTree
 from kvsim.memory.radix.leaves import LeafQueue
 from kvsim.memory.radix.node import Node, Page
 from kvsim.memory.radix.pool import SlotPool
+from kvsim.memory.residency import CacheListener
 
 
 class RadixTree(PrefixTree):
@@ -30,6 +31,8 @@ class RadixTree(PrefixTree):
         self.evictable_tokens = self.protected_tokens = 0
         self.leaves = self._queue()
         """Nodes that may be evicted now: on the device, not locked, nothing below them on the device."""
+        self.listener: CacheListener | None = None
+        """Told what comes onto the device and leaves it; its pieces are nodes. Whoever admits tells what is found."""
 
     def match(self, key: Content, limit: int | None = None) -> Match:
         end = self.pool.floor(key.tokens if limit is None else min(key.tokens, limit))
@@ -133,6 +136,8 @@ class RadixTree(PrefixTree):
         child.parent = upper
         upper.children[self._page(child.content, 0)] = child
         self._touch(child)
+        if self.listener is not None and child.on_device:
+            self.listener.cut(child, upper, tokens)
         return upper
 
     def _add_leaf(self, parent: Node, key: Content, start: int, end: int, priority: int) -> Node:
@@ -151,6 +156,9 @@ class RadixTree(PrefixTree):
         else:
             self.evictable_tokens += node.tokens
         node.parent.resident += 1
+        if self.listener is not None:
+            before = None if node.parent is self.root else node.parent
+            self.listener.stored(node, before, node.content, 0, node.tokens)
         self._refresh(node)
         self._refresh(node.parent)
 
@@ -160,6 +168,8 @@ class RadixTree(PrefixTree):
         self.pool.give(leaf.tokens)
         self.evictable_tokens -= leaf.tokens
         leaf.parent.resident -= 1
+        if self.listener is not None:
+            self.listener.removed(leaf, for_good=not leaf.on_host)
         self._refresh(leaf)
         self._refresh(leaf.parent)
 

@@ -1,0 +1,38 @@
+"""The seam between a prefix cache and those who keep a record of it: a cache tells, and never asks.
+
+A cache has no clock, and does not know what becomes of what it tells. Its listener is None unless somebody wants to
+know (`Allocator.listen`), so that a cache nobody listens to pays for one comparison.
+"""
+
+from collections.abc import Hashable, Iterable
+from collections.abc import Sequence as Seq
+from typing import Protocol
+
+from kvsim.content import Content
+from kvsim.request import Sequence
+
+Piece = Hashable
+"""What a cache keeps or evicts as a whole, together with all that comes before it: a block, an edge of a tree."""
+
+
+class CacheListener(Protocol):
+    """Told of every change at the moment at which it happens."""
+
+    def stored(self, piece: Piece, before: Piece | None, content: Content, start: int, tokens: int) -> None:
+        """`piece` can be found from now on, behind `before` (None: at the start of a sequence).
+
+        It holds the `tokens` tokens of `content` from `start` on. A piece that is there already has one copy more.
+        """
+
+    def removed(self, piece: Piece, *, for_good: bool = False) -> None:
+        """A copy of `piece` is evicted. `for_good`: should its content come back, it will be another piece."""
+
+    def cut(self, piece: Piece, upper: Piece, tokens: int) -> None:
+        """The first `tokens` tokens of `piece` are a piece of their own now, `upper`, and `piece` is what follows."""
+
+    def admitted(self, sequence: Sequence, found: Seq[Piece], beyond: Iterable[tuple[Piece, int]]) -> None:
+        """A waiting sequence is admitted and need not compute `found`, head first.
+
+        `beyond`: what it would have found next if it were cached, each with its tokens, worked out as far as somebody
+        asks; nothing of this sequence is stored yet.
+        """
