@@ -36,26 +36,26 @@ class CacheWatch:
 
     # What the cache tells.
 
-    def stored(self, piece: Piece, before: Piece | None, content: Content, start: int, tokens: int) -> None:
+    def stored(self, pieces: Seq[Piece], before: Piece | None, content: Content, start: int, tokens: int) -> None:
         """See `CacheListener`."""
         now_ps = self.moment()
-        self.residency.stored(now_ps, piece, tokens)
+        self.residency.stored(now_ps, pieces, tokens)
         if self.events is not None:
-            self.events.stored(now_ps, piece, before, content, start, tokens)
+            self.events.stored(now_ps, pieces, before, content, start, tokens)
 
-    def removed(self, piece: Piece, *, for_good: bool = False) -> None:
+    def removed(self, pieces: Seq[Piece], tokens: int, *, for_good: bool = False) -> None:
         """See `CacheListener`."""
         now_ps = self.moment()
-        self.residency.removed(now_ps, piece, for_good=for_good)
+        self.residency.removed(now_ps, pieces, tokens, for_good=for_good)
         if self.events is not None:
-            self.events.removed(now_ps, piece)
+            self.events.removed(now_ps, pieces)
 
     def cut(self, piece: Piece, upper: Piece, tokens: int) -> None:
         """See `CacheListener`."""
-        self.residency.cut(piece, upper, tokens)
+        self.residency.cut(piece, upper)
         if self.events is not None:
             self.events.cut(piece, upper, tokens)
 
-    def admitted(self, sequence: Sequence, found: Seq[Piece], beyond: Iterable[tuple[Piece, int]]) -> None:
+    def admitted(self, sequence: Sequence, found: Seq[tuple[Piece, int]], beyond: Iterable[tuple[Piece, int]]) -> None:
         """See `CacheListener`."""
         self.residency.admitted(self.moment(), sequence.id, found, beyond)

@@ -139,14 +139,14 @@ class PrefixAllocator(WrittenBooks):
                 raise CheckError(f"{self.name}: a sequence is counted in phase {place} and is not there")
 
     def listen(self, listener: CacheListener) -> None:
-        """A piece is a block, named by its content: (0, number)."""
-        self.pool.listener = listener
+        """A piece is a block, by the number of its content."""
+        self.pool.listen(listener, self.block_size)
 
     def _tell_admitted(self, listener: CacheListener, sequence: Sequence, chain: Chain, hit_tokens: int) -> None:
         size = self.block_size
         hit, most = hit_tokens // size, (sequence.tokens - 1) // size
-        beyond = (((0, chain[place]), size) for place in range(hit, most))
-        listener.admitted(sequence, [(0, chain[place]) for place in range(hit)], beyond)
+        beyond = ((chain[place], size) for place in range(hit, most))
+        listener.admitted(sequence, [(number, size) for number in chain.span(0, hit)], beyond)
 
     # What changes it.
 

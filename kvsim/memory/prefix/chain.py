@@ -42,3 +42,9 @@ class Chain:
             runs = self.content.part(block * size, (block + 1) * size)
             numbers.append(self._identities.number(numbers[-1] if block else _START, runs))
         return numbers[index]
+
+    def span(self, first: int, end: int) -> list[int]:
+        """The numbers of blocks `first` to `end` - 1. O(end), the first time."""
+        if end > first:
+            self[end - 1]  # so that all before it are worked out
+        return self._numbers[first:end]

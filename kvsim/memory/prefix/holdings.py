@@ -124,14 +124,14 @@ class Holdings:
             for place in range(holding.stored, full):
                 if table[place] and group.keeps(place, boundaries):
                     self.pool.store(table[place], (number, holding.chain[place]))
-                    if self.pool.listener is not None:
-                        self._tell(self.pool.listener, number, holding.chain, place)
+        if self.pool.listener is not None:
+            self._tell_stored(self.pool.listener, holding.chain, holding.stored, full)
         holding.stored = full
 
-    def _tell(self, listener: CacheListener, group: int, chain: Chain, place: int) -> None:
-        before = (group, chain[place - 1]) if place else None
-        size = self.block_size
-        listener.stored((group, chain[place]), before, chain.content, place * size, size)
+    def _tell_stored(self, listener: CacheListener, chain: Chain, first: int, end: int) -> None:
+        """Listeners are for one group of full attention, which keeps all blocks."""
+        before = chain[first - 1] if first else None
+        listener.stored(chain.span(first, end), before, chain.content, first * self.block_size, self.block_size)
 
     def release(self, holding: Holding) -> None:
         """Give back everything, the last block first, group by group; what is known stays in the map. Mutates."""

@@ -39,7 +39,10 @@ class BlockPool:
         self.cached_blocks = 0
         """Free blocks with a known content."""
         self.listener: CacheListener | None = None
-        """Told of evictions; of what is stored by those who know what the content is."""
+        """Told by number of the content what is evicted; only pools of one group of layers have one."""
+        self._block_tokens = 0
+        self._gone: list[int] = []
+        """Numbers that it has still to be told of."""
         self._unknown_first = unknown_first
         self._head: list[int] = []
         """Came back to the head; the next one last."""
@@ -64,6 +67,11 @@ class BlockPool:
         """Different contents that can be hit now."""
         return len(self._holders)
 
+    def listen(self, listener: CacheListener, block_tokens: int) -> None:
+        """Tell `listener` by number of the content what is evicted, in blocks of so many tokens. Mutates."""
+        self.listener = listener
+        self._block_tokens = block_tokens
+
     def find(self, key: Key) -> int | None:
         """The first stored block that holds this content, if any. Pure."""
         holders = self._holders.get(key)
@@ -81,6 +89,9 @@ class BlockPool:
         if count > self.free_blocks:
             raise CheckError(f"{count} blocks are taken and only {self.free_blocks} are free")
         taken = [self._pop() for _ in range(count)]
+        if self._gone and self.listener is not None:
+            self.listener.removed(self._gone, self._block_tokens)
+            self._gone = []
         self._counts.update(dict.fromkeys(taken, 1))
         self.references += count
         return taken
@@ -102,7 +113,7 @@ class BlockPool:
             self.cached_blocks -= 1
             self.evicted += 1
             if self.listener is not None:
-                self.listener.removed(key)
+                self._gone.append(key[1])
         return block
 
     def hit(self, blocks: Iterable[int]) -> None:

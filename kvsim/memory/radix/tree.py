@@ -63,6 +63,7 @@ class RadixTree(PrefixTree):
                 self.pool.give(max(0, shared - max(0, owned - at)))
             else:
                 self._arrive(node)
+                self._tell_stored(node)
             at += shared
             if at > counted:
                 self._count_hit(node)
@@ -146,6 +147,7 @@ class RadixTree(PrefixTree):
         leaf.parent = parent
         parent.children[self._page(key, start)] = leaf
         self._arrive(leaf)
+        self._tell_stored(leaf)
         return leaf
 
     def _arrive(self, node: Node) -> None:
@@ -156,11 +158,14 @@ class RadixTree(PrefixTree):
         else:
             self.evictable_tokens += node.tokens
         node.parent.resident += 1
-        if self.listener is not None:
-            before = None if node.parent is self.root else node.parent
-            self.listener.stored(node, before, node.content, 0, node.tokens)
         self._refresh(node)
         self._refresh(node.parent)
+
+    def _tell_stored(self, node: Node) -> None:
+        """It is on the device, and all above it was told before."""
+        if self.listener is not None:
+            before = None if node.parent is self.root else node.parent
+            self.listener.stored([node], before, node.content, 0, node.tokens)
 
     def _leave(self, leaf: Node) -> None:
         """Its content is no longer on the device."""
@@ -169,7 +174,7 @@ class RadixTree(PrefixTree):
         self.evictable_tokens -= leaf.tokens
         leaf.parent.resident -= 1
         if self.listener is not None:
-            self.listener.removed(leaf, for_good=not leaf.on_host)
+            self.listener.removed([leaf], leaf.tokens, for_good=not leaf.on_host)
         self._refresh(leaf)
         self._refresh(leaf.parent)
 

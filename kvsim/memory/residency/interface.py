@@ -18,21 +18,22 @@ Piece = Hashable
 class CacheListener(Protocol):
     """Told of every change at the moment at which it happens."""
 
-    def stored(self, piece: Piece, before: Piece | None, content: Content, start: int, tokens: int) -> None:
-        """`piece` can be found from now on, behind `before` (None: at the start of a sequence).
+    def stored(self, pieces: Seq[Piece], before: Piece | None, content: Content, start: int, tokens: int) -> None:
+        """`pieces` can be found from now on, each behind the other, the first behind `before` (None: at the start).
 
-        It holds the `tokens` tokens of `content` from `start` on. A piece that is there already has one copy more.
+        Each holds `tokens` tokens, together those of `content` from `start` on. A piece that is there already has one
+        copy more.
         """
 
-    def removed(self, piece: Piece, *, for_good: bool = False) -> None:
-        """A copy of `piece` is evicted. `for_good`: should its content come back, it will be another piece."""
+    def removed(self, pieces: Seq[Piece], tokens: int, *, for_good: bool = False) -> None:
+        """A copy of each is evicted, of `tokens` tokens. `for_good`: their content would come back as other pieces."""
 
     def cut(self, piece: Piece, upper: Piece, tokens: int) -> None:
         """The first `tokens` tokens of `piece` are a piece of their own now, `upper`, and `piece` is what follows."""
 
-    def admitted(self, sequence: Sequence, found: Seq[Piece], beyond: Iterable[tuple[Piece, int]]) -> None:
-        """A waiting sequence is admitted and need not compute `found`, head first.
+    def admitted(self, sequence: Sequence, found: Seq[tuple[Piece, int]], beyond: Iterable[tuple[Piece, int]]) -> None:
+        """A waiting sequence is admitted and need not compute `found`, head first, each with its tokens.
 
-        `beyond`: what it would have found next if it were cached, each with its tokens, worked out as far as somebody
-        asks; nothing of this sequence is stored yet.
+        `beyond`: what it would have found next if it were cached, worked out as far as somebody asks. Nothing of this
+        sequence is stored yet.
         """

@@ -12,6 +12,7 @@ often as it was stored. Routers count likewise (Dynamo's EventDedupFilter, llm-d
 
 from array import array
 from collections.abc import Hashable, Iterator
+from collections.abc import Sequence as Seq
 from hashlib import blake2b
 from typing import Any
 
@@ -66,43 +67,47 @@ class KvEventLog:
         """Of every piece that is cached more than once."""
 
     def stored(
-        self, now_ps: int, piece: Hashable, before: Hashable | None, content: Content, start: int, tokens: int
+        self, now_ps: int, pieces: Seq[Hashable], before: Hashable | None, content: Content, start: int, tokens: int
     ) -> None:
-        """The whole blocks of `piece` can be found from now on; see `CacheListener`."""
-        hashes = self._hashes.get(piece)
-        if hashes is not None:
-            self._copies[piece] = self._copies.get(piece, 1) + 1
-        else:
-            hashes = self._hashes[piece] = array("Q")
-            parent = None if before is None else self._hashes[before][-1]
-            for place in range(start, start + tokens, self.block_tokens):
-                parent = block_hash(parent, content, place, self.block_tokens)
-                hashes.append(parent)
+        """The whole blocks of `pieces` can be found from now on; see `CacheListener`."""
+        parent = None if before is None else self._hashes[before][-1]
         events = self._batch(now_ps)
         event = events[-1] if events else None
         if not isinstance(event, _Stored) or before is None or event.last != before:
-            event = _Stored(None if before is None else self._hashes[before][-1])
+            event = _Stored(parent)
             events.append(event)
-        event.hashes += hashes
-        event.last = piece
-        for run in content.part(start, start + tokens):
-            event.runs.append(run)
-
-    def removed(self, now_ps: int, piece: Hashable) -> None:
-        """A copy of `piece` is evicted, block by block."""
-        copies = self._copies.pop(piece, 1)
-        if copies > 1:
-            if copies > 2:
-                self._copies[piece] = copies - 1
+        for piece in pieces:
+            if piece in self._hashes:
+                self._copies[piece] = self._copies.get(piece, 1) + 1
+            else:
+                self._hashes[piece] = self._hashed(parent, content, start, tokens)
             hashes = self._hashes[piece]
-        else:
-            hashes = self._hashes.pop(piece)
+            parent = hashes[-1]
+            event.hashes += hashes
+            for run in content.part(start, start + tokens):
+                event.runs.append(run)
+            start += tokens
+        event.last = pieces[-1]
+
+    def _hashed(self, parent: int | None, content: Content, start: int, tokens: int) -> "array[int]":
+        hashes = array("Q")
+        for place in range(start, start + tokens, self.block_tokens):
+            parent = block_hash(parent, content, place, self.block_tokens)
+            hashes.append(parent)
+        return hashes
+
+    def removed(self, now_ps: int, pieces: Seq[Hashable]) -> None:
+        """A copy of each is evicted, block by block."""
         events = self._batch(now_ps)
         event = events[-1] if events else None
         if not isinstance(event, array):
             event = array("Q")
             events.append(event)
-        event += hashes
+        for piece in pieces:
+            copies = self._copies.pop(piece, 1)
+            if copies > 2:
+                self._copies[piece] = copies - 1
+            event += self._hashes[piece] if copies > 1 else self._hashes.pop(piece)
 
     def cut(self, piece: Hashable, upper: Hashable, tokens: int) -> None:
         """The first `tokens` tokens of `piece` are `upper` from now on; nobody outside need know."""

@@ -9,17 +9,6 @@ from kvsim.metrics.histogram import DurationHistogram
 from kvsim.metrics.prefix.recency import Recency
 
 
-class _Held:
-    """A content that is cached now, in one copy or several; times as moments."""
-
-    __slots__ = ("copies", "since", "tokens")
-
-    def __init__(self, tokens: int, since: int) -> None:
-        self.tokens = tokens
-        self.since = since
-        self.copies = 1
-
-
 class Residency:
     """The record of one pool over a whole run, from what its cache tells; every token of a content counts.
 
@@ -44,45 +33,59 @@ class Residency:
         self._times_ps = array("q")
         self._touched: dict[Hashable, int] = {}
         """The moment of the last touch of every content that was ever stored."""
-        self._held: dict[Hashable, _Held] = {}
+        self._since: dict[Hashable, int] = {}
+        """The moment from which on every content that is cached now has been there."""
+        self._copies: dict[Hashable, int] = {}
+        """Of those that are cached more than once."""
 
-    def stored(self, now_ps: int, piece: Hashable, tokens: int) -> None:
-        """`piece` is cached now, or in one copy more."""
+    def stored(self, now_ps: int, pieces: Iterable[Hashable], tokens: int) -> None:
+        """Each of `pieces`, of so many tokens, is cached now, or in one copy more."""
         now = self._moment(now_ps)
-        held = self._held.get(piece)
-        if held is None:
-            self._held[piece] = _Held(tokens, now)
-        else:
-            held.copies += 1
-        last = self._touched.get(piece)
-        if last != now:
-            self._touched[piece] = now
-            self._recency.add(now, tokens)
-            if last is not None:
-                self._recency.add(last, -tokens)
+        touched, since, fresh = self._touched, self._since, 0
+        again: dict[int, int] = {}
+        for piece in pieces:
+            if piece in since:
+                self._copies[piece] = self._copies.get(piece, 1) + 1
+            else:
+                since[piece] = now
+            last = touched.get(piece)
+            touched[piece] = now
+            if last is None:
+                fresh += tokens
+            else:
+                again[last] = again.get(last, 0) + tokens
+        self._recency.add(now, fresh)
+        self._move(again, now)
 
-    def cut(self, piece: Hashable, upper: Hashable, tokens: int) -> None:
-        """The first `tokens` tokens of `piece` are `upper` from now on; that is no touch."""
-        held = self._held[piece]
-        held.tokens -= tokens
-        self._held[upper] = _Held(tokens, held.since)
+    def cut(self, piece: Hashable, upper: Hashable) -> None:
+        """The first part of `piece` is `upper` from now on; that is no touch."""
+        self._since[upper] = self._since[piece]
         self._touched[upper] = self._touched[piece]
 
-    def removed(self, now_ps: int, piece: Hashable, *, for_good: bool = False) -> None:
-        """A copy of `piece` is evicted; its name will not come again if `for_good`."""
-        held = self._held[piece]
-        if held.copies > 1:
-            held.copies -= 1
-            return
-        del self._held[piece]
-        touched = self._touched.pop(piece) if for_good else self._touched[piece]
-        self.idle.add(now_ps - self._times_ps[touched], held.tokens)
-        self.lifetime.add(now_ps - self._times_ps[held.since], held.tokens)
+    def removed(self, now_ps: int, pieces: Iterable[Hashable], tokens: int, *, for_good: bool = False) -> None:
+        """A copy of each, of so many tokens, is evicted; their names will not come again if `for_good`."""
+        ended: dict[tuple[int, int], int] = {}
+        for piece in pieces:
+            copies = self._copies.pop(piece, 1)
+            if copies == 1:
+                times = self._touched[piece], self._since.pop(piece)
+                ended[times] = ended.get(times, 0) + tokens
+                if for_good:
+                    del self._touched[piece]
+            elif copies > 2:
+                self._copies[piece] = copies - 1
+        for (last, since), gone in ended.items():
+            self.idle.add(now_ps - self._times_ps[last], gone)
+            self.lifetime.add(now_ps - self._times_ps[since], gone)
 
     def admitted(
-        self, now_ps: int, sequence: int, found: Seq[Hashable], beyond: Iterable[tuple[Hashable, int]]
+        self,
+        now_ps: int,
+        sequence: int,
+        found: Seq[tuple[Hashable, int]],
+        beyond: Iterable[tuple[Hashable, int]],
     ) -> None:
-        """Sequence `sequence` finds these, and has to compute those beyond."""
+        """Sequence `sequence` finds these, and has to compute those beyond; each with its tokens."""
         if found:
             self._find(now_ps, found)
         regret = 0
@@ -94,20 +97,25 @@ class Residency:
         if regret:
             self.regret[sequence] = regret
 
-    def _find(self, now_ps: int, found: Seq[Hashable]) -> None:
-        now = self._moment(now_ps)
+    def _find(self, now_ps: int, found: Seq[tuple[Hashable, int]]) -> None:
+        now, touched = self._moment(now_ps), self._touched
         by_last: dict[int, int] = {}
-        for piece in found:
-            last = self._touched[piece]
-            by_last[last] = by_last.get(last, 0) + self._held[piece].tokens
-            self._touched[piece] = now
+        for piece, tokens in found:
+            last = touched[piece]
+            by_last[last] = by_last.get(last, 0) + tokens
+            touched[piece] = now
+        # Before anything moves: of what a sequence finds, too, each part may lie between two uses of another.
         for last, tokens in by_last.items():
             self.reuse_distance.add(self._recency.between(last, now), tokens)
             self.reuse_gap.add(now_ps - self._times_ps[last], tokens)
-        # Only now: what a sequence finds was touched apart, and each part lies between the others' uses.
-        for last, tokens in by_last.items():
-            self._recency.add(last, -tokens)
-            self._recency.add(now, tokens)
+        self._move(by_last, now)
+
+    def _move(self, tokens_by_moment: dict[int, int], now: int) -> None:
+        """So many tokens, last touched then, are touched now."""
+        for last, tokens in tokens_by_moment.items():
+            if last != now:
+                self._recency.add(last, -tokens)
+                self._recency.add(now, tokens)
 
     def _moment(self, now_ps: int) -> int:
         """The number of the present moment."""
