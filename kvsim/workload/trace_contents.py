@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from kvsim.content import Content, Layers, Run, common_tokens, own_stream
+from kvsim.content import ENDLESS, Content, Layers, Run, own_stream
 from kvsim.workload.readers.interface import BlockId
 
 _BLOCKS = 0
@@ -29,19 +29,17 @@ def prompt_layers(contents: Iterable[Content]) -> Layers:
     """What the pattern of sharing tells of the layers: tokens that every prompt begins with are `system`.
 
     Ids alone do not tell a group of requests from the turns of one conversation, so the rest is unknown. A prompt that
-    is over before it differs from the first agrees with it. Reads no further than to a prompt that shares nothing.
+    is over before it differs from the others agrees with them. Reads no further than to one that shares nothing.
     """
-    first: Content | None = None
-    system_tokens = 0
+    longest, system_tokens = Content(), ENDLESS
     for content in contents:
-        if first is None:
-            first, system_tokens = content, content.tokens
-            continue
-        common = common_tokens(first.runs, content.runs)
-        if common < content.tokens:
+        common = longest.common(content)
+        if common < min(longest.tokens, content.tokens):
             system_tokens = min(system_tokens, common)
+        elif content.tokens > longest.tokens:
+            longest = content
         if not system_tokens:
             break
-    # The blocks that the first prompt begins with are the first of the stream, up to one that it has twice.
-    head = first.runs[0] if first else None
-    return Layers(heads={_BLOCKS: min(system_tokens, head.tokens)} if head and head.stream == _BLOCKS else {})
+    # They are the first blocks of the stream, up to one that a prompt has twice.
+    blocks = next((run.tokens for run in longest.runs[:1] if run.stream == _BLOCKS), 0)
+    return Layers(heads={_BLOCKS: min(system_tokens, blocks)} if blocks else {})
