@@ -15,7 +15,7 @@ CAUSE_LABELS = {"never": "rejected: can never fit", "outgrown": "alone and outgr
 """How the table calls a cause for which an allocation failed, where the cause's own name does not tell."""
 
 BESIDE = {
-    "saved by sharing": ("saved_share", "what samples hold in common, of the slots that they would take apart"),
+    "saved by sharing": ("saved_share", "what sequences hold in common, of the slots that they would take apart"),
     "kept twice": ("duplicate_share", "slots of a prompt that another sample of the request keeps as well"),
     "scattered, of free": ("fragmentation", "free slots outside the largest hole"),
     "too small for the head": ("unusable_share", "while requests wait, free slots in holes too small for the next"),
