@@ -177,6 +177,7 @@ class LeapInFlight:
             self._apply(done)
         start_ps = self.start_ps + self._ramp.until(done)
         if start_ps < now_ps:
+            self._recording.leaping(start_ps, self._ramp, self._allocator.decodes.clock)
             self._allocator.acquire((), decodes=True)
             clock, use = self._clock, self._allocator.usage()
             self._recording.stopped(start_ps, now_ps, clock, use, self._beside, self._batch)
@@ -188,5 +189,7 @@ class LeapInFlight:
 
     def _apply(self, steps: int) -> None:
         self._recording.leapt(self.start_ps, self._ramp, steps, self._clock, self._leap, self._beside, self._batch)
+        self._recording.leaping(self.start_ps, self._ramp, self._allocator.decodes.clock)
         self._leap.apply(steps)
         self._scheduler.leapt(steps)
+        self._recording.landed()

@@ -9,6 +9,7 @@ from statistics import median_low
 
 from simpy import Event
 
+from kvsim.content import Layers
 from kvsim.engine.check import Auditor
 from kvsim.engine.clock import ARRIVAL, HORIZON, At, Clock
 from kvsim.engine.recording import Recording
@@ -45,13 +46,16 @@ def simulate(
     stepwise: bool = False,
     check: bool = False,
     addresses: bool = False,
+    layers: Layers | None = None,
+    kv_events: bool = False,
     on_end: Callable[[], None] | None = None,
 ) -> RunLog:
     """Serve `requests` (in order of arrival) until all have ended, or up to `horizon_ps`.
 
     `window` and `warmup_ps` say what is measured (see `MemoryRecorder`). `stepwise` turns leaps off. `check` audits
     everything after every step. `addresses` records where every slot goes (`RunLog.recording.addresses`), step by step
-    as with `stepwise`. `on_end` is called whenever a request ends. Raises RunError when the run makes no
+    as with `stepwise`. `layers` says which layer of sharing contents belong to. `kv_events` keeps what happens in a
+    cache, event by event. `on_end` is called whenever a request ends. Raises RunError when the run makes no
     progress, CheckError when an invariant breaks, InputError when the requests are not in order of arrival.
     """
     # A stop that the clock can hold comes before whatever it cannot hold.
@@ -64,8 +68,17 @@ def simulate(
         raise InputError(f"the workload has no requests{where}; a run needs at least one")
     allocator = scheduler.allocator
     reference_need = median_low(first_need(scheduler, entering(request, max_model_len)) for request in known)
-    recording = Recording(allocator, window=window, warmup_ps=warmup_ps, check=check, addresses=addresses)
     clock = Clock()
+    recording = Recording(
+        allocator,
+        window=window,
+        warmup_ps=warmup_ps,
+        check=check,
+        addresses=addresses,
+        clock=clock,
+        layers=layers,
+        kv_events=kv_events,
+    )
     replica = Replica(
         clock,
         scheduler,

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 from typing import NamedTuple
 
+from kvsim.memory.residency import CacheListener
 from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, DecodeSet, Grant, PoolUse, Short, Upkeep
 
@@ -45,7 +46,10 @@ class Leap(ABC):
 
     @abstractmethod
     def apply(self, steps: int) -> None:
-        """Do `steps` of them: equal, bit for bit, to that many times acquire and settle. Mutates."""
+        """Do `steps` of them: equal, bit for bit, to that many times acquire and settle. Mutates.
+
+        What is stored or evicted in a step is told to the listener while `decodes.clock` stands at that step.
+        """
 
 
 class Extent(NamedTuple):
@@ -108,6 +112,10 @@ class Allocator(ABC):
         And with it the room that its admission takes. Only where `caches` says so can it change.
         """
         return limit
+
+    def listen(self, listener: CacheListener) -> None:
+        """Tell `listener` what is stored, found and evicted from now on; only where `caches` says so. Mutates."""
+        raise NotImplementedError(f"{self.name} keeps nothing that could be found again")
 
     @abstractmethod
     def acquire(self, asks: Seq[Ask], *, decodes: bool = False) -> Grant | Short:

@@ -9,6 +9,9 @@ from bisect import bisect_left
 
 from kvsim.metrics.memory.ramp import Ramp
 
+PERCENTILES = (50, 90, 95, 99)
+"""Those that are told of every distribution."""
+
 _PER_OCTAVE = 256
 
 
@@ -85,3 +88,13 @@ class DurationHistogram:
                 low, high = lower_edge(bucket), lower_edge(bucket + 1)
                 return min((low + high - 1) / 2, float(self.max_ps))
         return float(self.max_ps)
+
+    def spread(self, unit: int) -> dict[str, float] | None:
+        """Mean and maximum, exact, and percentiles to half a bucket (0.2 %), in `unit`; None when empty."""
+        if not self.count:
+            return None
+        return {
+            "mean": self.sum_ps / self.count / unit,
+            **{f"p{p}": (self.quantile_ps(p / 100) or 0.0) / unit for p in PERCENTILES},
+            "max": self.max_ps / unit,
+        }

@@ -31,18 +31,26 @@ def run(
     stepwise: bool = False,
     check: bool = False,
     addresses: bool = False,
+    kv_events: bool = False,
     progress: Progress | None = None,
 ) -> Result:
     """Simulate `scenario` once; `seed` replaces the scenario's.
 
     `stepwise` plans every step instead of leaping (the same result, slower). `check` counts everything again after
     every step. `addresses` records where every slot goes (`Result.addresses`), step by step as with `stepwise`; a row
-    for each output token, and some. The same scenario and seed give the same Result, but for `wall_s`.
+    for each output token, and some. `kv_events` keeps what a router would hear of the prefix cache
+    (`Result.kv_events`). The same scenario and seed give the same Result, but for `wall_s`.
     """
     seed = scenario.seed if seed is None else seed
     settings = scenario.settings
     simulation = build(scenario, seed)
-    if addresses and simulation.scheduler.allocator.caches:
+    caches = simulation.scheduler.allocator.caches
+    if kv_events and not caches:
+        raise InputError(
+            f"{scenario.label}: KV events tell of a prefix cache, and this run has none; set "
+            "allocator.prefix_caching: true or leave --kv-events out"
+        )
+    if addresses and caches:
         raise InputError(
             f"{scenario.label}: addresses are recorded only where slots keep no contents; leave --addresses out, or "
             "use allocator: paged without prefix_caching"
@@ -59,6 +67,8 @@ def run(
         stepwise=stepwise,
         check=check,
         addresses=addresses,
+        layers=simulation.workload.layers() if caches else None,
+        kv_events=kv_events,
         on_end=_reporter(scenario, simulation, progress),
     )
     recording, resolved = log.recording, scenario.resolved()
@@ -84,8 +94,9 @@ def run(
         window=settings.window.until,
         slo=simulation.slo,
         warmup_ps=settings.window.warmup,
-        caches=simulation.scheduler.allocator.caches,
+        caches=caches,
         addresses=recording.addresses.log if recording.addresses else None,
+        residency=recording.cache.residency if recording.cache else None,
     )
     return Result(
         name=scenario.label,
@@ -100,6 +111,7 @@ def run(
         metrics=metrics(outcome),
         pools=pools(outcome),
         tables=Tables(outcome),
+        kv_events=recording.cache.events if recording.cache else None,
         wall_s=time.perf_counter() - started,
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kvsim.content import Content, Run, own_stream
+from kvsim.content import Content, Layers, Run, own_stream
 from kvsim.workload.arguments import check_whole
 from kvsim.workload.arrivals import CHUNK
 from kvsim.workload.lengths import Zipf
@@ -44,3 +44,8 @@ class SharedPrefix:
         """What the prompt of request number `request` is, whose system prompt is number `group`."""
         rest = Run(own_stream(request), self.tokens, prompt_tokens - self.tokens)
         return Content((Run(group, 0, self.tokens), rest))
+
+    def layers(self) -> Layers:
+        """The one system prompt is everybody's; of several each is that of a group of requests."""
+        layer = "system" if self.groups == 1 else "group"
+        return Layers(lambda stream: layer if stream >= 0 else None)

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from itertools import islice, repeat
 from typing import Protocol
 
-from kvsim.content import Content
+from kvsim.content import Content, Layers
 from kvsim.errors import PastClockError
 from kvsim.request import PS_PER_S, Request
 from kvsim.workload.arguments import check_whole
@@ -34,6 +34,9 @@ class Traffic(Protocol):
 
     def contents(self) -> Iterator[Content] | None:
         """What the prompt of each row is; None: nothing is known."""
+
+    def layers(self) -> Layers:
+        """Which layer of sharing each stream of `contents` belongs to, as far as it is known."""
 
     def describe(self) -> dict[str, object]:
         """What the run folder says of it: plain values, and no time or path of the machine."""
@@ -82,6 +85,10 @@ class GeneratedTraffic:
 
     def contents(self) -> None:
         """No two prompts are alike."""
+
+    def layers(self) -> Layers:
+        """Nobody shares anything."""
+        return Layers()
 
     def describe(self) -> dict[str, object]:
         """The report for the run folder: the process and the laws with their parameters."""
@@ -173,6 +180,10 @@ class Workload:
                 draws = self._streams.generator("beam", number)
                 request.replacements = self._beam.replacements(draws, self._samples, output)
             yield request
+
+    def layers(self) -> Layers:
+        """Which layer of sharing each stream of the prompts belongs to. May read a trace once more."""
+        return self._prefix.layers() if self._prefix else self._traffic.layers()
 
     def describe(self) -> dict[str, object]:
         """The report for the run folder, plain values ready for JSON. Reads a trace once if need be."""

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
-from kvsim.content import Content
+from kvsim.content import Content, Layers
 from kvsim.errors import InputError
 from kvsim.request import PS_PER_S
 from kvsim.workload.arguments import check_positive, check_whole
@@ -17,7 +17,7 @@ from kvsim.workload.readers.files.source import Source
 from kvsim.workload.readers.interface import Identity, Intake, OnBadRow, Reader, Report, Row
 from kvsim.workload.readers.options import ReadOptions
 from kvsim.workload.streams import Streams
-from kvsim.workload.trace_contents import prompt_contents
+from kvsim.workload.trace_contents import prompt_contents, prompt_layers
 
 PACKAGED = {
     "azure-conv-2023": "azure-conv-2023.csv",
@@ -162,6 +162,10 @@ class TraceTraffic:
         if self._sort:
             calls = iter(sorted(calls, key=lambda call: call[0][0]))
         return prompt_contents(((row[1], ids) for row, ids in calls), size)
+
+    def layers(self) -> Layers:
+        """What all of its prompts begin with is the system's; the rest is not known. Reads the file once more."""
+        return prompt_layers(islice(self.contents() or (), self._requests))
 
     def more_outputs(self, streams: Streams) -> None:
         """A trace tells one length a request: further samples are as long."""

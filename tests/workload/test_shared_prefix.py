@@ -5,6 +5,7 @@ from itertools import combinations
 
 import pytest
 
+from kvsim.content import Run, own_stream
 from kvsim.workload.arrivals import Poisson
 from kvsim.workload.lengths import Constant, Uniform
 from kvsim.workload.shared_prefix import SharedPrefix
@@ -55,3 +56,18 @@ def test_system_prompts_are_drawn_evenly_or_by_zipfs_law(theta, expected):
 def test_a_number_that_cannot_be_is_refused_by_name(wrong, argument):
     with pytest.raises(ValueError, match=argument):
         SharedPrefix(**{"tokens": 10} | wrong)
+
+
+def test_one_system_prompt_is_everybodys_and_one_of_several_is_a_groups():
+    one, several = SharedPrefix(tokens=10), SharedPrefix(tokens=10, groups=3)
+    assert one.layers().split(one.content(0, 5, 30).runs, 25) == (10, 0, 0, 15, 0)
+    assert several.layers().split(several.content(2, 5, 30).runs, 25) == (0, 10, 0, 15, 0)
+
+
+def test_a_workload_that_shares_nothing_has_no_layers_but_its_own():
+    traffic = GeneratedTraffic(
+        arrivals=Poisson(rate=8), prompt_tokens=Constant(value=9), output_tokens=Constant(value=9), requests=3
+    )
+    assert Workload(traffic, seed=7).layers().split([Run(own_stream(0), 0, 9)], 9) == (0, 0, 0, 9, 0)
+    prefix = SharedPrefix(tokens=4)
+    assert Workload(traffic, seed=7, prefix=prefix).layers().split([Run(0, 0, 4)], 4) == (4, 0, 0, 0, 0)

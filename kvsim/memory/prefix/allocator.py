@@ -17,6 +17,7 @@ from kvsim.memory.prefix.holdings import Holding, Holdings, Want
 from kvsim.memory.prefix.leap import PrefixLeap
 from kvsim.memory.prefix.lookup import Hit
 from kvsim.memory.prefix.pool import BlockPool
+from kvsim.memory.residency import CacheListener
 from kvsim.memory.written import WrittenBooks
 from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, Grant, PoolUse, Short
@@ -131,7 +132,7 @@ class PrefixAllocator(WrittenBooks):
             held = self._next[1]
         if held is None:
             content = sequence.content or Content([Run(own_stream(sequence.id), 0, ENDLESS)])
-            held = self.holdings.open(content, sequence.prompt_tokens)
+            held = self.holdings.open(content, sequence.prompt_tokens, owner=sequence.id)
             self._next = sequence.id, held
         return held
 
@@ -157,6 +158,10 @@ class PrefixAllocator(WrittenBooks):
             raise CheckError(f"{self.name}: live requests have written {written} tokens, {counted} are counted")
         if strays := self.members.strays():
             raise CheckError(f"{self.name}: {strays} sequences are counted in a phase and are not there")
+
+    def listen(self, listener: CacheListener) -> None:
+        """A piece is a block, by the number of its content."""
+        self.pool.listen(listener, self.block_size)
 
     # What changes it.
 

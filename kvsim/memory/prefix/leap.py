@@ -60,6 +60,9 @@ class PrefixLeap(PhaseLeap):
         is not, so that all can be taken before any is stored.
         """
         allocator, phases, clock = self._allocator, self._phases, self._clock
+        if allocator.pool.listener is not None:
+            self._apply_heard(steps)
+            return
         pool, holdings = allocator.pool, allocator.holdings
         takers, taken = allocator.crossing(clock, steps), pool.take(phases.blocks(clock, steps))
         for place, holding in enumerate(takers):
@@ -71,3 +74,14 @@ class PrefixLeap(PhaseLeap):
                 holdings.store(holding, (holding.stored + 1) * phases.size)
         allocator.count()
         allocator.decodes.advance(steps)
+
+    def _apply_heard(self, steps: int) -> None:
+        """Step by step where anybody takes or fills a block, so that each is told when it happens."""
+        decodes, phases, done = self._allocator.decodes, self._phases, 0
+        filling = decodes.clock + 1
+        for step in range(steps):
+            if phases.crossing(self._clock + step) or phases.crossing(filling + step):
+                decodes.advance(step - done)
+                self._allocator.acquire((), decodes=True)
+                done = step
+        decodes.advance(steps - done)

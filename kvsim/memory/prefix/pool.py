@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable
 from itertools import accumulate, chain, islice, repeat
 
 from kvsim.errors import CheckError
+from kvsim.memory.residency import CacheListener
 
 Key = tuple[int, int]
 """(layer group, number of the content): one content is kept apart for each group of layers."""
@@ -44,6 +45,11 @@ class BlockPool:
         """Blocks that left the queue of the free ones, since the start."""
         self.joined = 0
         """Blocks that came back to it."""
+        self.listener: CacheListener | None = None
+        """Told by number of the content what is evicted; only pools of one group of layers have one."""
+        self._block_tokens = 0
+        self._gone: list[int] = []
+        """Numbers that it has still to be told of."""
         self._unknown_first = unknown_first
         self._head: list[int] = []
         """Came back to the head; the next one last."""
@@ -68,6 +74,11 @@ class BlockPool:
         """Different contents that can be hit now."""
         return len(self._holders)
 
+    def listen(self, listener: CacheListener, block_tokens: int) -> None:
+        """Tell `listener` by number of the content what is evicted, in blocks of so many tokens. Mutates."""
+        self.listener = listener
+        self._block_tokens = block_tokens
+
     def find(self, key: Key) -> int | None:
         """The first stored block that holds this content, if any. Pure."""
         holders = self._holders.get(key)
@@ -86,6 +97,9 @@ class BlockPool:
             raise CheckError(f"{count} blocks are taken and only {self.free_blocks} are free")
         taken = [self._pop() for _ in range(count)]
         self.left += count
+        if self._gone and self.listener is not None:
+            self.listener.removed(self._gone, self._block_tokens)
+            self._gone = []
         self._counts.update(dict.fromkeys(taken, 1))
         self.references += count
         self.most_references = max(self.most_references, self.references)
@@ -122,6 +136,8 @@ class BlockPool:
                 del self._holders[key]
             self.cached_blocks -= 1
             self.evicted += 1
+            if self.listener is not None:
+                self._gone.append(key[1])
         return block
 
     def hit(self, blocks: Iterable[int]) -> None:

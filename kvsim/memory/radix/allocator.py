@@ -20,6 +20,7 @@ from kvsim.memory.radix.node import Node
 from kvsim.memory.radix.pool import SlotPool
 from kvsim.memory.radix.row import Row, audit_rows, checkpoint, unlock
 from kvsim.memory.radix.tree import RadixTree
+from kvsim.memory.residency import CacheListener
 from kvsim.memory.written import WrittenBooks
 from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, Grant, PoolUse, Short
@@ -137,6 +138,11 @@ class RadixAllocator(WrittenBooks):
         if self.phases.recount() != self.decodes.count:
             raise CheckError(f"{self.name}: the phases do not count {self.decodes.count} decoding sequences")
 
+    def listen(self, listener: CacheListener) -> None:
+        """A piece is an edge of the tree."""
+        if isinstance(self.tree, RadixTree):
+            self.tree.listener = listener
+
     # What changes it.
 
     def acquire(self, asks: Seq[Ask], *, decodes: bool = False) -> Grant | Short:
@@ -204,6 +210,7 @@ class RadixAllocator(WrittenBooks):
             if ask.admit and not sequence.written:
                 match = self.tree.match(row.content, sequence.tokens - 1)
                 self.tree.lock(match.node)
+                self.tree.tell_admitted(sequence.id, row.content, sequence.tokens, match.node)
                 row.locked, row.protected = match.node, match.tokens
                 sequence.written = match.tokens
                 self._prefill_written += match.tokens

@@ -94,6 +94,12 @@ class PrefixTree(ABC):
         """Every node but the root, parents first. Pure."""
         return iter(())
 
+    def tell_admitted(self, sequence: int, content: Content, tokens: int, node: Node) -> None:  # noqa: B027
+        """Tell whoever listens that a sequence, by its id, is admitted behind what ends at `node`. Pure; O(depth).
+
+        The first `tokens` tokens of its `content` are known.
+        """
+
     def make_room(self, slots: int) -> int:
         """Evict as much as the pool lacks for `slots`; returns the tokens evicted. Mutates."""
         short = slots - self.pool.free

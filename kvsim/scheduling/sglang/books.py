@@ -7,6 +7,8 @@ from kvsim.errors import CheckError
 from kvsim.memory.phases import PhaseLeap, phases_of
 from kvsim.memory.radix.interface import PrefixTree
 from kvsim.memory.radix.row import audit_rows
+from kvsim.memory.radix.tree import RadixTree
+from kvsim.memory.residency import CacheListener
 from kvsim.memory.written import WrittenBooks
 from kvsim.request import Sequence
 from kvsim.scheduling.sglang.request import Request
@@ -21,13 +23,13 @@ class RowBooks(WrittenBooks):
     """
 
     name = "radix"
-    caches = True
 
     def __init__(self, rows: Rows, *, ahead: int = 0) -> None:
         super().__init__()
         self.rows = rows
         self.tree: PrefixTree = rows.tree
         self.pool = rows.pool
+        self.caches = self.tree.shares
         self.pool_slots = self.pool.slots
         self.page_size = self.pool.page_size
         self.ahead = ahead
@@ -78,10 +80,17 @@ class RowBooks(WrittenBooks):
         if written != counted:
             raise CheckError(f"{self.name}: live requests have written {written} tokens, {counted} are counted")
 
+    def listen(self, listener: CacheListener) -> None:
+        """A piece is an edge of the tree."""
+        if isinstance(self.tree, RadixTree):
+            self.tree.listener = listener
+
     # What changes it.
 
     def takes(self, sequence: Sequence, request: Request, hit_tokens: int) -> None:
         """A sequence has a row now, whose first tokens were found cached. Mutates."""
+        if request.locked is not None:
+            self.tree.tell_admitted(sequence.id, request.content, request.tokens, request.locked)
         self._held[sequence.id] = request
         sequence.written = hit_tokens
         self._prefill_written += hit_tokens

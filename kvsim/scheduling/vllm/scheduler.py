@@ -34,7 +34,7 @@ class RequestScheduler:
     def submit(self, sequence: Sequence, content: Content) -> None:
         """A new request joins the queue. `content` covers its prompt and all that it may ever generate. Mutates."""
         sequence.tokens = sequence.prompt_tokens
-        request = Followed(sequence, self.holdings.open(content, sequence.prompt_tokens))
+        request = Followed(sequence, self.holdings.open(content, sequence.prompt_tokens, owner=sequence.id))
         self._followed[sequence.id] = request
         self.waiting.push(request)
 
