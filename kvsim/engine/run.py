@@ -1,7 +1,7 @@
 """One run: requests come in, a replica serves them, everything is recorded."""
 
 import gc
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -91,7 +91,7 @@ def simulate(
         auditor=Auditor() if check else None,
         on_end=on_end,
     )
-    clock.process(_arrivals(clock, chain(first, stream), replica))
+    _Arrivals(clock, chain(first, stream), replica)
     if warmup_ps:
         At(clock, warmup_ps, ARRIVAL, lambda _: recording.memory.open(clock.now_ps))
     with _collector_at_rest():
@@ -129,19 +129,34 @@ def _coming(requests: Iterable[Request], stops: bool) -> Iterator[Request | None
         yield None
 
 
-def _arrivals(clock: Clock, requests: Iterator[Request | None], replica: Replica) -> Generator[Event, None, None]:
-    """The SimPy process that brings the requests in; with the last one the measured window closes."""
-    for request in requests:
-        if request is None:
-            return
-        delay = request.arrival_ps - clock.now_ps
-        if delay < 0:
-            raise InputError(
-                f"request {request.id} arrives at {request.arrival_ps} ps, before the one ahead of it; "
-                f"requests must come in order of arrival"
-            )
-        if delay:
-            yield clock.timeout(delay)
-        replica.submit(request)
-    replica.no_more()
-    replica.recording.memory.close(clock.now_ps)
+class _Arrivals:
+    """Brings the requests in, with one event for each moment; with the last one the measured window closes."""
+
+    def __init__(self, clock: Clock, requests: Iterator[Request | None], replica: Replica) -> None:
+        self._clock = clock
+        self._requests = requests
+        self._replica = replica
+        self._next: Request | None = None
+        At(clock, 0, ARRIVAL, self._arrive)
+
+    def _arrive(self, event: Event) -> None:
+        """The next one is here, and all who come with it."""
+        clock, submit = self._clock, self._replica.submit
+        if self._next is not None:
+            submit(self._next)
+        for request in self._requests:
+            if request is None:
+                return
+            delay = request.arrival_ps - clock.now_ps
+            if delay > 0:
+                self._next = request
+                At(clock, delay, ARRIVAL, self._arrive)
+                return
+            if delay < 0:
+                raise InputError(
+                    f"request {request.id} arrives at {request.arrival_ps} ps, before the one ahead of it; "
+                    f"requests must come in order of arrival"
+                )
+            submit(request)
+        self._replica.no_more()
+        self._replica.recording.memory.close(clock.now_ps)

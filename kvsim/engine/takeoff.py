@@ -37,7 +37,7 @@ class Takeoff:
         self, now_ps: int, duration_ps: int, plan: StepPlan, tokens: int, following: StepPlan | None
     ) -> StepInFlight:
         """The planned step, which emits `tokens` tokens; `following`: the one after it, if that is planned too."""
-        prefill = sum(chunk.tokens for chunk in plan.chunks)
+        prefill = sum([chunk.tokens for chunk in plan.chunks])
         return StepInFlight(
             now_ps,
             duration_ps,

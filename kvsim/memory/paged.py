@@ -99,7 +99,7 @@ class BlockAllocator(WrittenBooks):
             if need > free:
                 return self._short(blocks)
             more.append(blocks)
-        copies, copied = len(writers), sum(map(sharing.copy, writers))
+        copies, copied = (len(writers), sum(map(sharing.copy, writers))) if writers else (0, 0)
         if decodes:
             self._together = True
             if sharing.copies_due:

@@ -63,14 +63,14 @@ class DurationHistogram:
                 done = upto
             sum_ps, last_ps = ramp.until(steps), ramp.step(steps - 1)
         else:
-            while done < steps:
-                bucket, upto = bucket_of(first_ps + rise_ps * done), steps
-                if rise_ps:
-                    upto = min(steps, -(-(lower_edge(bucket + 1) - first_ps) // rise_ps))
+            last_ps = first_ps + rise_ps * (steps - 1)
+            last_bucket = bucket_of(last_ps)
+            while (bucket := bucket_of(first_ps + rise_ps * done)) != last_bucket:
+                upto = -(-(lower_edge(bucket + 1) - first_ps) // rise_ps)
                 counts[bucket] = counts.get(bucket, 0) + times * (upto - done)
                 done = upto
+            counts[bucket] = counts.get(bucket, 0) + times * (steps - done)
             sum_ps = first_ps * steps + rise_ps * (steps * (steps - 1) // 2)
-            last_ps = first_ps + rise_ps * (steps - 1)
         self.count += times * steps
         self.sum_ps += times * sum_ps
         if last_ps > self.max_ps:

@@ -55,13 +55,6 @@ class ContinuousScheduler(BatchScheduler):
                 self._admit(plan, left)
         return self._planned(plan)
 
-    def stable_steps(self, limit: int) -> int:
-        steps, allocator = super().stable_steps(limit), self.allocator
-        if steps and allocator.caches and (head := self.head) is not None and self._has_seats(head):
-            # It is tried again in each step, with what it finds cached by then.
-            return allocator.hit_lasts(head, steps)
-        return steps
-
     def _cap(self, want: int) -> int:
         threshold = self.long_prefill_token_threshold
         if threshold and want > threshold and len(self.running) + self.waiting_count > 1:
@@ -79,7 +72,8 @@ class ContinuousScheduler(BatchScheduler):
             if self._outgrown(plan, head):
                 continue
             hit = self.allocator.lookup(head)
-            chunk, lacking = self._cap(head.tokens - hit), list[Blocked]()
+            chunk = self._cap(head.tokens - hit)
+            lacking: list[Blocked] = []
             if chunk > self.budget and not self.chunked_prefill:
                 # What it has generated since has made it too long for one step.
                 self._abort(plan, head, "activation", chunk)
