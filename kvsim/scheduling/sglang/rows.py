@@ -46,9 +46,14 @@ class Rows:
     def decode(self, requests: list[Request]) -> None:
         """A slot more for each. With pages, one is asked for each request, whoever needs it."""
         self.make_room(len(requests) * self.pool.page_size)
-        self._take(self._decode_slots(requests))
+        self._take(self.decode_slots(requests))
         for request in requests:
             request.committed += 1
+
+    def decode_slots(self, requests: list[Request]) -> int:
+        """Slots that it takes for each to decode one token more. Pure."""
+        size = self.pool.page_size
+        return size * sum(request.committed % size == 0 for request in requests)
 
     def grow(self, requests: list[Request], tokens: int) -> None:
         """Slots for so many tokens more of each, all of which are free. Mutates."""
@@ -58,7 +63,7 @@ class Rows:
 
     def decode_fits(self, requests: list[Request]) -> bool:
         """Whether each can get a slot more, after evicting what that takes. Mutates the tree."""
-        slots = self._decode_slots(requests)
+        slots = self.decode_slots(requests)
         self.make_room(slots)
         return self.pool.free >= slots
 
@@ -99,7 +104,3 @@ class Rows:
                 "to evict; SGLang itself stops here. A larger pool or smaller chunks would do"
             )
         self.pool.take(slots)
-
-    def _decode_slots(self, requests: list[Request]) -> int:
-        size = self.pool.page_size
-        return size * sum(request.committed % size == 0 for request in requests)

@@ -31,6 +31,8 @@ class Pass:
     """Requests that got their first slots, again perhaps, and the tokens that they found cached."""
     short: Lacking | None = None
     """The one of the waiting for whom there was no room."""
+    lacking: tuple[int, int] | None = None
+    """(slots that all who decode need together, slots that there were), where some had to give way."""
     retracted: list[Request] = field(default_factory=list)
     aborted: list[Request] = field(default_factory=list)
 
@@ -259,6 +261,7 @@ class SglangScheduler:
         if fits:
             self.ratio.decay()
         else:
+            made.lacking = self.rows.decode_slots(running.requests), self.rows.pool.free
             running.requests, made.retracted, made.aborted = retract(self.rows, running.requests, self.rules)
             self.ratio.after_retraction(running.requests)
             for request in made.retracted:

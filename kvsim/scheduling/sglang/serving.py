@@ -127,18 +127,20 @@ class SglangServing(FollowingScheduler):
 
     def _note_losses(self, plan: StepPlan, made: Pass) -> None:
         """Who had to give up its slots so that the others can decode; one that is left alone fails."""
-        pool = self.books.pool
+        if made.lacking is None:
+            return
+        need, free = made.lacking
+        short = Short("capacity", need, free, free)
         for request in made.retracted + made.aborted:
             sequence = self.running[int(request.name)]
             decoding, lost = sequence.decoding, self.books.decodes.written_of(sequence)
-            need = pool.ceil(lost + 1)
             self._forget(sequence)
             if request in made.aborted:
-                plan.blocked.append(Blocked(sequence, Short("outgrown", need, pool.free, pool.free), "abort"))
+                plan.blocked.append(Blocked(sequence, short._replace(cause="outgrown"), "abort"))
                 plan.aborted.append(sequence)
                 self._leave(sequence)
             else:
-                plan.blocked.append(Blocked(sequence, Short("capacity", need, pool.free, pool.free), "preempt"))
+                plan.blocked.append(Blocked(sequence, short, "preempt"))
                 plan.preempted.append(Preempted(sequence, lost, decoding))
                 sequence.written = 0
                 self._waiting[sequence.id] = sequence
