@@ -5,6 +5,8 @@ And a reader of KV events, as a router has one, that knows nothing of the cache 
 
 from collections import Counter
 
+from kvsim.content import Content, Run, own_stream
+
 
 def spelled(runs):
     return tuple((stream, offset + place) for stream, offset, tokens in runs for place in range(tokens))
@@ -65,7 +67,8 @@ class NaiveResidency:
             self.found_tokens += tokens
         self.touches += [(now, self.names[piece], tokens) for piece, tokens in found]
         # What an endless cache would have found, a block at a time, all but the last token.
-        prompt = spelled(sequence.content.part(0, sequence.tokens - 1)) if sequence.content else ()
+        own = Content([Run(own_stream(sequence.id), 0, sequence.tokens)])
+        prompt = spelled((sequence.content or own).part(0, sequence.tokens - 1))
         size = size or self.block_tokens
         endless = 0
         while endless + size <= len(prompt) and prompt[: endless + size] in self.ever:
@@ -81,6 +84,8 @@ class Router:
     def __init__(self):
         self.tokens = {None: ()}
         self.copies = Counter()
+        self.most_copies = 0
+        """Of one content at any time."""
 
     def hear(self, batch):
         for event in batch["events"]:
@@ -99,6 +104,7 @@ class Router:
                     behind = behind + tokens[place * size : (place + 1) * size]
                     assert self.tokens.setdefault(name, behind) == behind, "one hash for two contents"
                     self.copies[name] += 1
+                    self.most_copies = max(self.most_copies, self.copies[name])
 
     @property
     def contents(self):
