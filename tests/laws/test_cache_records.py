@@ -22,7 +22,7 @@ SPREADS = ("reuse_distance", "reuse_gap", "idle", "lifetime")
 @st.composite
 def cases(draw, preemption="recompute"):
     """Cases of prefix caching; in half of them a few documents are asked about one by one, in a pool for about one."""
-    case = draw(any_cases(preemption))
+    case = draw(any_cases(preemption=preemption))
     if draw(st.booleans()):
         return case
     requests = []
