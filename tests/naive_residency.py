@@ -81,6 +81,8 @@ class Router:
     def __init__(self):
         self.tokens = {None: ()}
         self.copies = Counter()
+        self.most_copies = 0
+        """Of one content at any time."""
 
     def hear(self, batch):
         for event in batch["events"]:
@@ -99,6 +101,7 @@ class Router:
                     behind = behind + tokens[place * size : (place + 1) * size]
                     assert self.tokens.setdefault(name, behind) == behind, "one hash for two contents"
                     self.copies[name] += 1
+                    self.most_copies = max(self.most_copies, self.copies[name])
 
     @property
     def contents(self):

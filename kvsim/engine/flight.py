@@ -5,6 +5,7 @@ A replica has one of these at a time. In a deeper pipeline the step after it is 
 
 from collections.abc import Mapping
 from collections.abc import Sequence as Seq
+from itertools import takewhile
 from typing import Protocol
 
 from kvsim.engine.recording import Recording
@@ -180,7 +181,15 @@ class LeapInFlight:
             self._recording.leaping(start_ps, self._ramp, self._allocator.decodes.clock)
             self._allocator.acquire((), decodes=True)
             clock, use = self._clock, self._allocator.usage()
-            self._recording.stopped(start_ps, now_ps, clock, use, self._beside, self._batch)
+            batch = self._batch._replace(waiting=self._waiting_at(start_ps))
+            self._recording.stopped(start_ps, now_ps, clock, use, self._beside, batch)
+
+    def _waiting_at(self, start_ps: int) -> int:
+        """Sequences that waited when the step in progress began: whoever joins a queue does not cut a leap."""
+        running = self._scheduler.running
+        here = sum(s.arrival_ps <= start_ps for s in self._scheduler.live() if s.id not in running)
+        ended = takewhile(lambda end: end.end_ps > start_ps, reversed(self._recording.requests.ended))
+        return here + sum(end.end == "cancelled" and end.arrival_ps <= start_ps for end in ended)
 
     @property
     def _clock(self) -> int:
