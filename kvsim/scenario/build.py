@@ -21,6 +21,7 @@ from kvsim.memory.reserve import ReserveAllocator
 from kvsim.memory.virtual import VirtualAllocator
 from kvsim.metrics.summary import Slo
 from kvsim.scenario.deployment import chosen, planned
+from kvsim.scenario.generated import generated
 from kvsim.scenario.messages import located
 from kvsim.scenario.notes import not_modelled, notes
 from kvsim.scenario.pool import pool
@@ -34,18 +35,16 @@ from kvsim.scenario.schema.serving import (
     VirtualSettings,
 )
 from kvsim.scenario.schema.settings import Settings
-from kvsim.scenario.schema.traffic import LengthSettings, TimesOutput
+from kvsim.scenario.schema.traffic import TimesOutput
 from kvsim.scheduling.batching import BatchScheduler
 from kvsim.scheduling.continuous import ContinuousScheduler
 from kvsim.scheduling.prefill_first import PrefillFirstScheduler
 from kvsim.scheduling.static import StaticScheduler
 from kvsim.timing.roofline import RooflineParameters, RooflineTiming, roofline_parameters
-from kvsim.workload.arrivals import ARRIVALS
 from kvsim.workload.beam import Beam
 from kvsim.workload.client import Patience
-from kvsim.workload.lengths import LENGTHS, LengthDistribution
 from kvsim.workload.shared_prefix import SharedPrefix
-from kvsim.workload.stream import GeneratedTraffic, Traffic, Workload
+from kvsim.workload.stream import Traffic, Workload
 from kvsim.workload.trace import TraceTraffic
 
 
@@ -237,23 +236,7 @@ def _traffic(scenario: Scenario, *, identities: bool) -> Traffic:
             rate=workload.rate,
             identities=identities,
         )
-    # The scenario was checked: generated traffic has a rate, arrivals and both lengths.
-    assert workload.rate is not None
-    assert workload.arrivals is not None
-    assert workload.prompt_tokens is not None
-    assert workload.output_tokens is not None
-    process = ARRIVALS[workload.arrivals.process]
-    shape = {} if workload.arrivals.cv is None else {"cv": workload.arrivals.cv}
-    return GeneratedTraffic(
-        arrivals=process(rate=workload.rate, **shape),
-        prompt_tokens=_lengths(workload.prompt_tokens),
-        output_tokens=_lengths(workload.output_tokens),
-        requests=workload.requests,
-    )
-
-
-def _lengths(settings: LengthSettings) -> LengthDistribution:
-    return LENGTHS[settings.distribution](**settings.parameters)
+    return generated(scenario)
 
 
 def _workload(settings: Settings, traffic: Traffic, seed: int) -> Workload:

@@ -14,13 +14,15 @@ from kvsim.content import Content
 from kvsim.errors import PastClockError
 from kvsim.request import PS_PER_S, Request
 from kvsim.workload.arguments import check_whole
-from kvsim.workload.arrivals import CHUNK, LAST_PS, ArrivalProcess
+from kvsim.workload.arrivals import LAST_PS
 from kvsim.workload.beam import Beam
 from kvsim.workload.client import MODEL_LIMIT, MaxTokens, Patience, max_tokens_rule
-from kvsim.workload.lengths import LengthDistribution
+from kvsim.workload.generated import GeneratedTraffic
 from kvsim.workload.readers.interface import Row
 from kvsim.workload.shared_prefix import SharedPrefix
 from kvsim.workload.streams import Streams
+
+__all__ = ["GeneratedTraffic", "Traffic", "Workload"]
 
 
 class Traffic(Protocol):
@@ -37,63 +39,6 @@ class Traffic(Protocol):
 
     def describe(self) -> dict[str, object]:
         """What the run folder says of it: plain values, and no time or path of the machine."""
-
-
-class GeneratedTraffic:
-    """Arrivals and lengths drawn independently, each from a stream of its own.
-
-    Independent draws are a fair default: prompts and outputs of most recorded traces hardly correlate.
-    `requests` ends the stream after so many; without it the stream has no end and the run needs a horizon.
-    `chunk` values are drawn at a time; no result depends on it. ValueError on a wrong argument.
-    """
-
-    def __init__(
-        self,
-        *,
-        arrivals: ArrivalProcess,
-        prompt_tokens: LengthDistribution,
-        output_tokens: LengthDistribution,
-        requests: int | None = None,
-        chunk: int = CHUNK,
-    ) -> None:
-        if requests is not None:
-            check_whole("requests", requests, 1)
-        check_whole("chunk", chunk, 1)
-        self._arrivals = arrivals
-        self._prompt_tokens = prompt_tokens
-        self._output_tokens = output_tokens
-        self._requests = requests
-        self._chunk = chunk
-
-    def rows(self, streams: Streams) -> Iterator[Row]:
-        """(arrival in picoseconds, prompt tokens, output tokens); the first comes after one gap."""
-        chunk = self._chunk if self._requests is None else min(self._chunk, self._requests)
-        rows = zip(
-            self._arrivals.arrivals_ps(streams.generator("arrivals"), chunk),
-            self._prompt_tokens.lengths(streams.generator("prompt_tokens"), chunk),
-            self._output_tokens.lengths(streams.generator("output_tokens"), chunk),
-            strict=False,
-        )
-        return islice(rows, self._requests)
-
-    def more_outputs(self, streams: Streams) -> Iterator[int]:
-        """Drawn from the same law, in a stream of their own."""
-        return self._output_tokens.lengths(streams.generator("more_outputs"), self._chunk)
-
-    def contents(self) -> None:
-        """No two prompts are alike."""
-
-    def describe(self) -> dict[str, object]:
-        """The report for the run folder: the process and the laws with their parameters."""
-        return {
-            "source": "generated",
-            "arrivals": self._arrivals.describe(),
-            "rate_per_s": self._arrivals.rate,
-            "prompt_tokens": self._prompt_tokens.describe(),
-            "output_tokens": self._output_tokens.describe(),
-            "requests_asked": self._requests,
-            "prefix_identity": "absent",
-        }
 
 
 class Workload:

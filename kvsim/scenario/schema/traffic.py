@@ -1,99 +1,13 @@
 """The traffic side of a scenario: requests from a trace or from distributions, goals, and what is
 measured."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
+from pydantic import Discriminator, Field, Tag
 
-from kvsim.scenario.schema.fields import Count, Duration, Part, Positive, Rate, Share, Timespan
-
-DISTRIBUTIONS: dict[str, tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]] = {
-    "constant": ((("value",),), ()),
-    "uniform": ((("min",), ("max",)), ()),
-    "lognormal": ((("mean", "median", "mu"), ("sigma",)), ("min", "max")),
-    "gamma": ((("mean",), ("cv",)), ("min", "max")),
-    "exponential": ((("mean",),), ("min", "max")),
-    "zipf": ((("theta",), ("min",), ("max",)), ()),
-    "empirical": ((("quantiles",),), ("min", "max")),
-}
-"""Distribution to what it needs (exactly one key of each group) and what it may have (bounds that clip)."""
-
-
-def _quantiles(value: object) -> list[list[float]]:
-    """Return quantiles as [probability, length] pairs; evenly spaced where only lengths are given."""
-    example = "for example [[0, 10], [0.5, 200], [1, 4000]], or lengths alone: [10, 200, 4000]"
-    if not isinstance(value, list) or len(value) < 2:
-        raise ValueError(f"{value!r} is not a list of two or more quantiles; write {example}")
-    if all(isinstance(item, int | float) and not isinstance(item, bool) for item in value):
-        pairs = [[index / (len(value) - 1), length] for index, length in enumerate(value)]
-    else:
-        pairs = value
-    for pair in pairs:
-        numbers = pair if isinstance(pair, list) else []
-        if len(numbers) != 2 or any(isinstance(n, bool) or not isinstance(n, int | float) for n in numbers):
-            raise ValueError(f"{pair!r} is not a pair of probability and length; write {example}")
-        if not numbers[1] >= 1:
-            raise ValueError(f"{numbers[1]} is not a length of 1 token or more; write {example}")
-    probabilities, lengths = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    if probabilities[0] != 0 or probabilities[-1] != 1 or sorted(set(probabilities)) != probabilities:
-        raise ValueError(f"{probabilities} is no rising list of probabilities from 0 to 1; write {example}")
-    if sorted(lengths) != lengths:
-        raise ValueError(f"{lengths} is falling somewhere; quantiles must not fall, {example}")
-    return [[float(probability), float(length)] for probability, length in pairs]
-
-
-class LengthSettings(Part):
-    """A distribution of prompt or output lengths in tokens; a number alone is a constant length."""
-
-    distribution: Literal["constant", "uniform", "lognormal", "gamma", "exponential", "zipf", "empirical"]
-    value: Count | None = None
-    """constant: the length."""
-    min: Count | None = None
-    """The shortest length: a parameter of uniform and zipf, a bound that clips for the others."""
-    max: Count | None = None
-    """The longest length, likewise."""
-    mean: Annotated[float, Field(ge=1)] | None = None
-    """lognormal, gamma, exponential: the mean before clipping and rounding."""
-    median: Annotated[float, Field(ge=1)] | None = None
-    """lognormal: the median, in place of the mean."""
-    mu: float | None = None
-    """lognormal: the mean of the logarithm, in place of the mean."""
-    sigma: Annotated[float, Field(ge=0)] | None = None
-    """lognormal: the standard deviation of the logarithm."""
-    cv: Positive | None = None
-    """gamma: standard deviation over mean."""
-    theta: Annotated[float, Field(ge=0)] | None = None
-    """zipf: the exponent; length k has weight k^-theta."""
-    quantiles: (
-        Annotated[
-            list[list[float]],
-            BeforeValidator(_quantiles),
-            WithJsonSchema(
-                {
-                    "type": "array",
-                    "minItems": 2,
-                    "items": {"anyOf": [{"type": "number"}, {"type": "array", "items": {"type": "number"}}]},
-                }
-            ),
-        ]
-        | None
-    ) = None
-    """empirical: [probability, length] pairs from 0 to 1, or evenly spaced lengths; straight lines between
-    them."""
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The parameters that were given, as keyword arguments of the distribution."""
-        return self.model_dump(exclude={"distribution"}, exclude_none=True)
-
-
-class ArrivalSettings(Part):
-    """How requests are spread in time, at `workload.rate`."""
-
-    process: Literal["poisson", "constant", "gamma"] = "poisson"
-    """The process of the gaps between arrivals."""
-    cv: Positive | None = None
-    """gamma: standard deviation over mean of the gaps; above 1 is burstier than poisson."""
+from kvsim.scenario.schema.fields import Count, Duration, Part, Rate, Share, Timespan
+from kvsim.scenario.schema.generated.arrivals import ArrivalSettings
+from kvsim.scenario.schema.generated.lengths import LengthSettings
 
 
 class TimesOutput(Part):
@@ -160,7 +74,11 @@ class WorkloadSettings(Part):
     requests: Count | None = None
     """How many requests arrive; absent: all of the trace, or all until the horizon."""
     rate: Rate | None = None
-    """The mean rate of arrivals; a trace's time is stretched to it."""
+    """The mean rate of arrivals; a trace's time is stretched to it. Absent: that of `arrivals`, if it has one."""
+    preset: Annotated[str, Field(min_length=1)] | None = None
+    """Lengths as recorded somewhere, by a name from `kvsim presets`; the keys below change parts of it."""
+    lengths_of: Annotated[str, Field(min_length=1)] | None = None
+    """A trace whose rows give prompt and output lengths together, each row as likely as the others."""
     arrivals: ArrivalSettings | None = None
     """The arrival process of generated traffic; absent: poisson."""
     prompt_tokens: LengthSettings | None = None

@@ -4,6 +4,9 @@
 draws prompt and output together, and `presets.law` knows recordings by name.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from kvsim.workload.lengths.constant import Constant
 from kvsim.workload.lengths.continuous.exponential import Exponential
 from kvsim.workload.lengths.continuous.gamma import Gamma
@@ -24,6 +27,21 @@ LENGTHS: dict[str, type[LengthDistribution]] = {
 }
 """Length distributions by the name that a scenario gives them."""
 
+
+def law_of(spec: Mapping[str, Any]) -> LengthDistribution:
+    """The law that a scenario writes as a mapping: its `distribution` and that one's parameters.
+
+    ValueError naming the argument where a parameter is wrong, TypeError where one is missing or unknown.
+    """
+    parameters = {word: value for word, value in spec.items() if word != "distribution"}
+    if "parts" in parameters:
+        parameters["parts"] = [
+            (part["weight"], law_of({word: value for word, value in part.items() if word != "weight"}))
+            for part in parameters["parts"]
+        ]
+    return LENGTHS[spec["distribution"]](**parameters)
+
+
 __all__ = [
     "LENGTHS",
     "LONGEST",
@@ -41,4 +59,5 @@ __all__ = [
     "Uniform",
     "Weibull",
     "Zipf",
+    "law_of",
 ]

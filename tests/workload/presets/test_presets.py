@@ -42,7 +42,7 @@ def test_the_presets_of_the_reference_are_there():
     named = "azure-conv azure-code mooncake-conv sharegpt-8k summarisation-4k bwb-translation burstgpt-chat"
     assert set(named.split()) < set(length_presets())
     assert {"servegen-m-large", "servegen-m-mid", "reasoning", "agentic-coding"} < set(length_presets())
-    assert {"steady-chat", "bursty-code", "mooncake", "quiet-then-busy", "diurnal"} < set(arrival_presets())
+    assert {"steady-chat", "bursty-code", "mooncake", "quiet-then-busy", "diurnal-large"} < set(arrival_presets())
 
 
 class Evenly:
@@ -112,7 +112,7 @@ def test_code_completion_clusters_as_measured():
 def test_without_a_rate_a_preset_has_its_own_and_with_one_that():
     assert preset_arrivals("bursty-code").rate == pytest.approx(2.566, rel=0.01)
     assert preset_arrivals("steady-chat").rate == pytest.approx(5.9, rel=0.02)
-    assert preset_arrivals("diurnal").rate == 194.82
+    assert preset_arrivals("diurnal-large").rate == 194.82
     for name in arrival_presets():
         times = list(islice(preset_arrivals(name, 40.0).arrivals_ps(np.random.default_rng(0)), 10))
         assert len(times) == 10
@@ -120,8 +120,8 @@ def test_without_a_rate_a_preset_has_its_own_and_with_one_that():
 
 
 def test_an_hour_of_the_diurnal_preset_is_as_busy_as_recorded():
-    found = counts(preset_arrivals("diurnal", 2.0), 3600, 24 * 6).reshape(6, 24).sum(axis=0)
-    profile = np.array(arrival_presets()["diurnal"]["profile"])
+    found = counts(preset_arrivals("diurnal-large", 2.0), 3600, 24 * 6).reshape(6, 24).sum(axis=0)
+    profile = np.array(arrival_presets()["diurnal-large"]["profile"])
     expected = 2.0 * 3600 * 6 * profile / profile.mean()
     assert np.abs(found - expected).max() < 4.5 * expected.max() ** 0.5
 
@@ -146,5 +146,5 @@ def test_a_name_that_is_not_there_is_answered_with_near_ones():
         length_preset("azure-con")
     with pytest.raises(InputError, match="unknown arrival preset"):
         preset_arrivals("busy")
-    with pytest.raises(ValueError, match=r"^arrivals: preset diurnal takes profile; got scale"):
-        preset_arrivals("diurnal", 5.0, scale="count")
+    with pytest.raises(ValueError, match=r"^arrivals: preset diurnal-large takes profile; got scale"):
+        preset_arrivals("diurnal-large", 5.0, scale="count")
