@@ -9,6 +9,7 @@ from statistics import median_low
 
 from simpy import Event
 
+from kvsim.engine.arrivals import After, Feedback
 from kvsim.engine.check import Auditor
 from kvsim.engine.clock import ARRIVAL, HORIZON, At, Clock
 from kvsim.engine.recording import Recording
@@ -46,13 +47,15 @@ def simulate(
     check: bool = False,
     addresses: bool = False,
     on_end: Callable[[], None] | None = None,
+    after: After | None = None,
 ) -> RunLog:
     """Serve `requests` (in order of arrival) until all have ended, or up to `horizon_ps`.
 
     `window` and `warmup_ps` say what is measured (see `MemoryRecorder`). `stepwise` turns leaps off. `check` audits
     everything after every step. `addresses` records where every slot goes (`RunLog.recording.addresses`), step by step
-    as with `stepwise`. `on_end` is called whenever a request ends. Raises RunError when the run makes no
-    progress, CheckError when an invariant breaks, InputError when the requests are not in order of arrival.
+    as with `stepwise`. `on_end` is called whenever a request ends, and `after` closes the loop: it gives those that
+    come because of it, beside the `requests` that come by themselves. Raises RunError when the run makes no progress,
+    CheckError when an invariant breaks, InputError when the requests are not in order of arrival.
     """
     # A stop that the clock can hold comes before whatever it cannot hold.
     stops = horizon_ps is not None and horizon_ps <= LAST_PS
@@ -66,6 +69,8 @@ def simulate(
     reference_need = median_low(first_need(scheduler, entering(request, max_model_len)) for request in known)
     recording = Recording(allocator, window=window, warmup_ps=warmup_ps, check=check, addresses=addresses)
     clock = Clock()
+    coming = chain(first, stream)
+    feedback = None if after is None else Feedback(clock, coming, after, stops=stops)
     replica = Replica(
         clock,
         scheduler,
@@ -76,9 +81,12 @@ def simulate(
         leaps=not (stepwise or addresses),
         horizon_ps=horizon_ps,
         auditor=Auditor() if check else None,
-        on_end=on_end,
+        on_end=on_end if feedback is None else _both(feedback.ended, on_end),
     )
-    clock.process(_arrivals(clock, chain(first, stream), replica))
+    if feedback is None:
+        clock.process(_arrivals(clock, coming, replica))
+    else:
+        feedback.begin(replica)
     if warmup_ps:
         At(clock, warmup_ps, ARRIVAL, lambda _: recording.memory.open(clock.now_ps))
     with _collector_at_rest():
@@ -104,6 +112,15 @@ def _collector_at_rest() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+def _both(first: Callable[[], None], then: Callable[[], None] | None) -> Callable[[], None]:
+    def call() -> None:
+        first()
+        if then is not None:
+            then()
+
+    return call
 
 
 def _coming(requests: Iterable[Request], stops: bool) -> Iterator[Request | None]:

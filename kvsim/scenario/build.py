@@ -21,7 +21,7 @@ from kvsim.memory.reserve import ReserveAllocator
 from kvsim.memory.virtual import VirtualAllocator
 from kvsim.metrics.summary import Slo
 from kvsim.scenario.deployment import chosen, planned
-from kvsim.scenario.generated import generated
+from kvsim.scenario.generated import generated, layers
 from kvsim.scenario.messages import located
 from kvsim.scenario.notes import not_modelled, notes
 from kvsim.scenario.pool import pool
@@ -42,9 +42,10 @@ from kvsim.scheduling.prefill_first import PrefillFirstScheduler
 from kvsim.scheduling.static import StaticScheduler
 from kvsim.timing.roofline import RooflineParameters, RooflineTiming, roofline_parameters
 from kvsim.workload.beam import Beam
-from kvsim.workload.client import Patience
-from kvsim.workload.shared_prefix import SharedPrefix
+from kvsim.workload.client import Patience, max_tokens_rule
+from kvsim.workload.sessions.traffic import SessionTraffic
 from kvsim.workload.stream import Traffic, Workload
+from kvsim.workload.tags import Tags
 from kvsim.workload.trace import TraceTraffic
 
 
@@ -53,7 +54,7 @@ class Simulation:
     """Everything `engine.run.simulate` and the summary need, built afresh for each run (allocators have state)."""
 
     workload: Workload
-    traffic: Traffic
+    traffic: Traffic | SessionTraffic
     scheduler: BatchScheduler
     device: Device | None
     """The ledger of each rank's card; None where what a step takes is not known."""
@@ -224,7 +225,7 @@ def _allocator(
         raise ValueError(f"allocator {allocator.name}: {error}") from error
 
 
-def _traffic(scenario: Scenario, *, identities: bool) -> Traffic:
+def _traffic(scenario: Scenario, *, identities: bool) -> Traffic | SessionTraffic:
     workload = scenario.settings.workload
     if scenario.trace is not None:
         return TraceTraffic(
@@ -239,26 +240,45 @@ def _traffic(scenario: Scenario, *, identities: bool) -> Traffic:
     return generated(scenario)
 
 
-def _workload(settings: Settings, traffic: Traffic, seed: int) -> Workload:
+def _workload(settings: Settings, traffic: Traffic | SessionTraffic, seed: int) -> Workload:
     workload = settings.workload
-    max_tokens = workload.max_tokens
     cancel = workload.cancel
     return Workload(
         traffic,
         seed=seed,
         samples=workload.samples,
         beam=None if workload.beam is None else Beam(turnover=workload.beam.turnover),
-        prefix=None if workload.prefix is None else SharedPrefix(**dict(workload.prefix)),
-        max_tokens={"times_output": max_tokens.times_output} if isinstance(max_tokens, TimesOutput) else max_tokens,
+        layers=layers(workload),
+        max_tokens=_limit(workload.max_tokens),
         cancel=None if cancel is None else Patience(after_s=cancel.after / 1e12, share=cancel.share),
         priority=workload.priority,
         tenant=workload.tenant,
+        mix=[
+            Tags(
+                weight=tags.weight,
+                tenant=tags.tenant,
+                priority=tags.priority,
+                slo_class=tags.slo_class,
+                max_tokens=None if tags.max_tokens is None else max_tokens_rule(_limit(tags.max_tokens)),
+            )
+            for tags in workload.mix or ()
+        ],
     )
+
+
+def _limit(max_tokens: int | str | TimesOutput) -> int | str | dict[str, float]:
+    return {"times_output": max_tokens.times_output} if isinstance(max_tokens, TimesOutput) else max_tokens
 
 
 def _workload_provenance(settings: Settings) -> str:
     workload = settings.workload
     text = "generated from distributions" if workload.trace is None else f"trace {workload.trace}"
+    if workload.preset is not None:
+        text = f"generated, lengths of preset {workload.preset}"
+    elif workload.lengths_of is not None:
+        text = f"generated, lengths of the rows of {workload.lengths_of}"
+    if workload.sessions is not None or workload.clients is not None:
+        text += ", in sessions" if workload.clients is None else f", sent by {workload.clients.count} clients in a loop"
     if workload.trace is not None and workload.rate is not None:
         text += f", time stretched to {workload.rate:g} requests/s"
     if isinstance(workload.max_tokens, TimesOutput):

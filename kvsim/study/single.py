@@ -60,6 +60,7 @@ def run(
         check=check,
         addresses=addresses,
         on_end=_reporter(scenario, simulation, progress),
+        after=simulation.workload.after if simulation.workload.closed else None,
     )
     recording, resolved = log.recording, scenario.resolved()
     if seed != scenario.seed:

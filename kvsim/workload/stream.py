@@ -5,7 +5,7 @@ Workload(GeneratedTraffic(arrivals=Poisson(rate=8.0), prompt_tokens=..., output_
 seed=1)
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice, repeat
 from typing import Protocol
@@ -18,11 +18,16 @@ from kvsim.workload.arrivals import LAST_PS
 from kvsim.workload.beam import Beam
 from kvsim.workload.client import MODEL_LIMIT, MaxTokens, Patience, max_tokens_rule
 from kvsim.workload.generated import GeneratedTraffic
+from kvsim.workload.layers import LayerMap, Shared, Stack, layer_map
+from kvsim.workload.layers.stack import prompt
 from kvsim.workload.readers.interface import Row
-from kvsim.workload.shared_prefix import SharedPrefix
+from kvsim.workload.sessions.drive import ByTheAnswers, by_the_clock
+from kvsim.workload.sessions.loop import Sources
+from kvsim.workload.sessions.traffic import SessionTraffic
 from kvsim.workload.streams import Streams
+from kvsim.workload.tags import TagMix, Tags
 
-__all__ = ["GeneratedTraffic", "Traffic", "Workload"]
+__all__ = ["GeneratedTraffic", "SessionTraffic", "Traffic", "Workload"]
 
 
 class Traffic(Protocol):
@@ -46,78 +51,125 @@ class Workload:
 
     `max_tokens` is a whole number, "model_limit" (the engine allows what its model does) or {"times_output":
     factor}. `samples` outputs are asked of every request, each of a length of its own where lengths are drawn.
-    With `beam` they are the candidates of a beam search, all as long as the first. With `prefix` every prompt begins
-    with a system prompt, which its length includes; one that is too short for it and a token more is made that long.
-    `cancel` says which clients give up and when; `priority` and `tenant` are put on every request.
-    `seed` is the root of all draws. ValueError on a wrong argument, InputError on a wrong trace.
+    With `beam` they are the candidates of a beam search, all as long as the first. With `layers` prompts begin with
+    shared texts, which their lengths include; one that is too short for them and a token more is made that long.
+    `cancel` says which clients give up and when; `priority` and `tenant` are put on every request, or by `mix` what
+    each kind of client has. `seed` is the root of all draws. ValueError on a wrong argument, InputError on a wrong
+    trace.
+
+    Where the loop is `closed`, iterating gives what comes by itself, and `after` what comes because a request ended.
     """
 
     def __init__(
         self,
-        traffic: Traffic,
+        traffic: Traffic | SessionTraffic,
         *,
         seed: int = 0,
         max_tokens: int | str | Mapping[str, float] | MaxTokens = MODEL_LIMIT,
         samples: int = 1,
         beam: Beam | None = None,
-        prefix: SharedPrefix | None = None,
+        layers: Sequence[Shared] = (),
         cancel: Patience | None = None,
         priority: int = 0,
         tenant: str = "",
+        mix: Sequence[Tags] = (),
     ) -> None:
-        if isinstance(priority, bool) or not isinstance(priority, int):
-            raise ValueError(f"priority: must be a whole number; got {priority!r}")
-        if not -(1 << 63) <= priority < 1 << 63:
-            raise ValueError(f"priority: must fit 64 bits; got {priority!r}")
         check_whole("samples", samples, 1)
         self._traffic = traffic
         if beam is not None and samples < 2:
             raise ValueError(f"samples: beam search needs at least 2 candidates; got {samples}")
         self._samples = samples
         self._beam = beam
-        self._prefix = prefix
+        self._layers = tuple(layers)
         self._streams = Streams(seed)
         self._max_tokens = max_tokens_rule(max_tokens)
         self._cancel = cancel
-        self._priority = priority
-        self._tenant = tenant
+        self._everyone = Tags(priority=priority, tenant=tenant)
+        self._mix = TagMix(mix) if mix else None
+        self._loop: ByTheAnswers | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether requests come because others have ended."""
+        return isinstance(self._traffic, SessionTraffic) and self._traffic.closed
+
+    def layers(self) -> LayerMap:
+        """Which layer each stream of the prompts' contents belongs to."""
+        return layer_map(self._layers) if self._layers else RECORDED
 
     def __iter__(self) -> Iterator[Request]:
         """Requests numbered from 0, made one by one as the run asks for them.
 
         PastClockError in place of the first that arrives past the 64-bit clock; those before it have come by then.
         """
-        max_tokens, priority, tenant = self._max_tokens.of, self._priority, self._tenant
+        if not isinstance(self._traffic, SessionTraffic):
+            return self._rows(self._traffic)
+        sources = Sources(
+            streams=self._streams, layers=self._layers, samples=1 if self._beam else self._samples,
+            cancel=self._cancel, mix=self._mix,
+        )  # fmt: skip
+        loop = self._traffic.loop(sources)
+        if self.closed:
+            self._loop = ByTheAnswers(loop, self._dressed)
+            return map(_on_clock, self._loop.starts())
+        return map(_on_clock, by_the_clock(loop, self._dressed))
+
+    def after(self, request_id: int, end_ps: int, end: str, generated_tokens: int) -> list[Request]:
+        """The requests that come because one has ended, none before `end_ps`; of the stream last begun. Mutates it.
+
+        `generated_tokens` is how many tokens it got in all. PastClockError as in the stream.
+        """
+        assert self._loop is not None
+        return [_on_clock(request) for request in self._loop.after(request_id, end_ps, end, generated_tokens)]
+
+    def _rows(self, traffic: Traffic) -> Iterator[Request]:
+        max_tokens, everyone, mix = self._max_tokens.of, self._everyone, self._mix
+        priority, tenant = everyone.priority, everyone.tenant
         patiences_ps: Iterator[int | None] = repeat(None)
         if self._cancel is not None:
             patiences_ps = self._cancel.patiences_ps(self._streams.generator("cancel"))
-        rows = enumerate(self._traffic.rows(self._streams))
-        further, prefix = self._samples - 1, self._prefix
-        groups = prefix.draws(self._streams.generator("prefix")) if prefix else None
-        contents = self._traffic.contents()
-        lengths = self._traffic.more_outputs(self._streams) if further and not self._beam else None
-        for (number, (arrival_ps, prompt, output)), patience_ps in zip(rows, patiences_ps, strict=False):
+        rows = enumerate(traffic.rows(self._streams))
+        further = self._samples - 1
+        shared = Stack(self._layers, self._streams).draws() if self._layers else None
+        kinds = mix.draws(self._streams.generator("tags")) if mix else None
+        contents = traffic.contents()
+        lengths = traffic.more_outputs(self._streams) if further and not self._beam else None
+        for (number, (arrival_ps, prompt_tokens, output)), patience_ps in zip(rows, patiences_ps, strict=False):
+            request = Request(number, arrival_ps, prompt_tokens, output, 0, patience_ps, priority, tenant)
             if arrival_ps > LAST_PS:
-                raise PastClockError(
-                    f"workload: request {number} arrives {arrival_ps / PS_PER_S:.3g} s after the start, "
-                    f"past the end of the 64-bit clock ({LAST_PS / PS_PER_S:.3g} s); take fewer requests, "
-                    "a higher rate or a horizon before that"
-                )
-            request = Request(number, arrival_ps, prompt, output, 0, patience_ps, priority, tenant)
+                _on_clock(request)
             if further:
                 request.more_outputs = (output,) * further if lengths is None else tuple(islice(lengths, further))
                 request.max_tokens = max_tokens(max(output, *request.more_outputs))
             else:
                 request.max_tokens = max_tokens(output)
-            if groups is not None and prefix is not None:
-                request.prompt_tokens = prefix.prompt_tokens(prompt)
-                request.content = prefix.content(next(groups), number, request.prompt_tokens)
+            if shared is not None:
+                request.content = prompt(next(shared), number, prompt_tokens)
+                request.prompt_tokens = request.content.tokens
             elif contents is not None:
                 request.content = next(contents)
+            if kinds is not None and mix is not None:
+                self._tag(request, mix.kinds[next(kinds)])
             if self._beam is not None:
-                draws = self._streams.generator("beam", number)
-                request.replacements = self._beam.replacements(draws, self._samples, output)
+                self._replace(request, self._beam)
             yield request
+
+    def _dressed(self, request: Request, kind: int) -> Request:
+        """A turn of a session with all that its client says."""
+        self._tag(request, self._everyone if self._mix is None else self._mix.kinds[kind])
+        if self._beam is not None:
+            request.more_outputs = (request.output_tokens,) * (self._samples - 1)
+            self._replace(request, self._beam)
+        return request
+
+    def _tag(self, request: Request, tags: Tags) -> None:
+        request.tenant, request.priority, request.slo_class = tags.tenant, tags.priority, tags.slo_class
+        rule = tags.max_tokens or self._max_tokens
+        request.max_tokens = rule.of(max(request.output_tokens, *request.more_outputs, 0))
+
+    def _replace(self, request: Request, beam: Beam) -> None:
+        draws = self._streams.generator("beam", request.id)
+        request.replacements = beam.replacements(draws, self._samples, request.output_tokens)
 
     def describe(self) -> dict[str, object]:
         """The report for the run folder, plain values ready for JSON. Reads a trace once if need be."""
@@ -127,7 +179,22 @@ class Workload:
             "cancel": None if self._cancel is None else asdict(self._cancel),
             "samples": self._samples,
             "beam": None if self._beam is None else asdict(self._beam),
-            "prefix": None if self._prefix is None else asdict(self._prefix),
-            "priority": self._priority,
-            "tenant": self._tenant,
+            "layers": [layer.describe() for layer in self._layers],
+            "priority": self._everyone.priority,
+            "tenant": self._everyone.tenant,
+            "mix": None if self._mix is None else [tags.describe() for tags in self._mix.kinds],
         }
+
+
+RECORDED = LayerMap(("trace",), (0,))
+"""What a trace tells of its prompts' contents is one layer."""
+
+
+def _on_clock(request: Request) -> Request:
+    if request.arrival_ps > LAST_PS:
+        raise PastClockError(
+            f"workload: request {request.id} arrives {request.arrival_ps / PS_PER_S:.3g} s after the start, "
+            f"past the end of the 64-bit clock ({LAST_PS / PS_PER_S:.3g} s); take fewer requests, "
+            "a higher rate or a horizon before that"
+        )
+    return request

@@ -158,9 +158,10 @@ def test_the_report_is_plain_and_says_what_made_the_requests():
         "cancel": {"after_s": 2, "share": 0.3},
         "samples": 1,
         "beam": None,
-        "prefix": None,
+        "layers": [],
         "priority": 0,
         "tenant": "",
+        "mix": None,
     }
     json.dumps(Workload(TraceTraffic("azure-conv-2023", rate=4)).describe(), allow_nan=False)
 

@@ -5,11 +5,15 @@ from collections.abc import Iterator
 
 from kvsim.scenario.checks.laws import arrival_mistakes, length_mistakes
 from kvsim.scenario.checks.references import trace_reference
+from kvsim.scenario.checks.sessions import session_mistakes
 from kvsim.scenario.loading import Plain
 from kvsim.scenario.messages import MISSING, Mistake, Origins, suggestion
 from kvsim.scenario.schema.generated.arrivals import OWN_RATE
 
-GENERATED = ("arrivals", "preset", "lengths_of", "prompt_tokens", "output_tokens", "prefix")
+GENERATED = (
+    *("arrivals", "preset", "lengths_of", "prompt_tokens", "output_tokens"),
+    *("prefix", "layers", "dataset", "sessions", "clients"),
+)
 """The keys of `workload` that only generated traffic has."""
 
 
@@ -54,6 +58,7 @@ def workload_mistakes(workload: Plain, has_horizon: bool, origins: Origins) -> I
         if isinstance(lengths, dict):
             yield from length_mistakes(lengths, f"workload.{key}")
 
+    yield from session_mistakes(workload)
     yield from _prefix(workload)
 
 
@@ -79,7 +84,7 @@ def _needed(workload: Plain) -> list[str]:
     """The keys without which generated traffic cannot be."""
     arrivals = workload.get("arrivals")
     process = arrivals.get("process") if isinstance(arrivals, dict) else None
-    needed = [] if process in OWN_RATE else ["rate"]
+    needed = [] if process in OWN_RATE or "clients" in workload else ["rate"]
     return needed if "lengths_of" in workload else [*needed, "prompt_tokens", "output_tokens"]
 
 

@@ -1,6 +1,7 @@
 """What a scenario may say: one pydantic model a mapping, strict and without unknown keys."""
 
 from kvsim.scenario.schema.generated.arrivals import ArrivalSettings
+from kvsim.scenario.schema.generated.layers import PrefixSettings
 from kvsim.scenario.schema.generated.lengths import LengthSettings
 from kvsim.scenario.schema.serving import (
     AllocatorSettings,
@@ -18,7 +19,6 @@ from kvsim.scenario.schema.settings import Settings, schema
 from kvsim.scenario.schema.traffic import (
     BeamSettings,
     CancelSettings,
-    PrefixSettings,
     SloSettings,
     TimesOutput,
     WindowSettings,

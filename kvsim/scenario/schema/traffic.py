@@ -5,9 +5,11 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from kvsim.scenario.schema.fields import Count, Duration, Part, Rate, Share, Timespan
+from kvsim.scenario.schema.fields import Count, Duration, Part, Positive, Rate, Share, Timespan
 from kvsim.scenario.schema.generated.arrivals import ArrivalSettings
+from kvsim.scenario.schema.generated.layers import DatasetSettings, LayerSettings, PrefixSettings
 from kvsim.scenario.schema.generated.lengths import LengthSettings
+from kvsim.scenario.schema.generated.sessions import ClientSettings, SessionSettings
 
 
 class TimesOutput(Part):
@@ -33,17 +35,6 @@ class BeamSettings(Part):
     """The probability that a candidate other than the best is dropped after a token, and another forks in its place."""
 
 
-class PrefixSettings(Part):
-    """A system prompt at the start of every prompt, one of several; what follows it is like no other request's."""
-
-    tokens: Count
-    """Tokens of each system prompt. `workload.prompt_tokens` includes them, and is at least one more."""
-    groups: Annotated[int, Field(ge=1, le=1_000_000)] = 1
-    """How many different system prompts there are."""
-    theta: Annotated[float, Field(ge=0)] = 0.0
-    """How unevenly they are used: the k-th has weight k^-theta (Zipf's law); 0: evenly."""
-
-
 def _kind_of_limit(value: object) -> str:
     if isinstance(value, dict | TimesOutput):
         return "multiple"
@@ -56,6 +47,21 @@ MaxTokens = Annotated[
     | Annotated[TimesOutput, Tag("multiple")],
     Discriminator(_kind_of_limit),
 ]
+
+
+class TagSettings(Part):
+    """A kind of client, with what its requests carry."""
+
+    weight: Positive = 1.0
+    """Its weight among the kinds; of sessions, each is of one kind."""
+    tenant: str = ""
+    """The tenant of its requests."""
+    priority: Annotated[int, Field(ge=-(1 << 63), le=(1 << 63) - 1)] = 0
+    """Their priority."""
+    slo_class: str = ""
+    """Their class of service."""
+    max_tokens: MaxTokens | None = None
+    """What it allows; absent: as `workload.max_tokens`."""
 
 
 class WorkloadSettings(Part):
@@ -87,6 +93,16 @@ class WorkloadSettings(Part):
     """True output lengths of generated traffic; no policy sees them."""
     prefix: PrefixSettings | None = None
     """System prompts that generated traffic shares; absent: no two prompts begin alike."""
+    layers: Annotated[list[LayerSettings], Field(min_length=1, max_length=100)] | None = None
+    """Texts that prompts share, in layers, in place of `prefix`; `prompt_tokens` includes them."""
+    dataset: DatasetSettings | None = None
+    """Shared prefixes as a load generator says them, by its name or with its options."""
+    sessions: SessionSettings | None = None
+    """Requests that follow one another; absent: each stands alone."""
+    clients: ClientSettings | None = None
+    """A closed loop of clients, in place of `rate` and `arrivals`."""
+    mix: Annotated[list[TagSettings], Field(min_length=1, max_length=1000)] | None = None
+    """Kinds of client, in place of `priority` and `tenant`."""
     samples: Annotated[int, Field(ge=1, le=1024)] = 1
     """Outputs asked of each request for the same prompt, each of a length of its own where lengths are drawn."""
     beam: BeamSettings | None = None

@@ -1,0 +1,87 @@
+"""Layers one behind the other: whose text a stream is, and what the prompts that have them begin with."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from kvsim.content import Content, Run, own_stream
+from kvsim.workload.arrivals import CHUNK
+from kvsim.workload.layers.shared import Picks, Shared
+from kvsim.workload.streams import Streams
+
+SESSION = "session"
+"""The layer of what only one session has: its turns and the answers to them."""
+
+
+@dataclass(frozen=True)
+class LayerMap:
+    """Stream to layer: the streams of layer k are those from `first[k]` to before `first[k + 1]`.
+
+    What one request wrote (a negative stream, see `content.own_stream`) is its session's.
+    """
+
+    names: tuple[str, ...] = ()
+    first: tuple[int, ...] = ()
+
+    def of(self, stream: int) -> str:
+        """The name of the layer whose text this stream is."""
+        if stream < 0:
+            return SESSION
+        place = bisect_right(self.first, stream) - 1
+        if place < 0 or place >= len(self.names):
+            raise KeyError(f"stream {stream} belongs to no layer of this traffic")
+        return self.names[place]
+
+
+def layer_map(layers: Sequence[Shared]) -> LayerMap:
+    """The streams of layers that stand one behind the other."""
+    *first, _ = accumulate((layer.texts for layer in layers), initial=0)
+    return LayerMap(tuple(layer.name for layer in layers), tuple(first))
+
+
+class Stack:
+    """The layers of one run: their texts have lengths, and streams from 0 on."""
+
+    def __init__(self, layers: Sequence[Shared], streams: Streams) -> None:
+        self.layers = tuple(layers)
+        self._streams = streams
+        self._first = layer_map(layers).first
+        self._lengths = [
+            layer.lengths(streams.generator(f"{_purpose(number)} tokens")) for number, layer in enumerate(layers)
+        ]
+
+    def draws(self, member: int = 0, *, each: str | None = None, chunk: int = CHUNK) -> Iterator[list[Run]]:
+        """The texts that one request after the other begins with, as runs; without end.
+
+        `member` is the session or client whose draws they are; `each` keeps the layers that a session has once, or
+        those that every turn has.
+        """
+        chosen = [number for number, layer in enumerate(self.layers) if each in (None, layer.each)]
+        picks = [
+            self.layers[number].picks(self._streams.generator(_purpose(number), member), chunk) for number in chosen
+        ]
+        while True:
+            yield [run for number, one in zip(chosen, picks, strict=True) for run in self._runs(number, next(one))]
+
+    def _runs(self, number: int, picks: Picks) -> list[Run]:
+        first, lengths = self._first[number], self._lengths[number]
+        if lengths is None:
+            tokens = self.layers[number].tokens
+            assert isinstance(tokens, int)
+            return [Run(first + pick, 0, tokens) for pick in picks]
+        return [Run(first + pick, 0, lengths[pick]) for pick in picks]
+
+
+def prompt(runs: list[Run], request: int, drawn_tokens: int) -> Content:
+    """A prompt of `drawn_tokens` tokens that begins with `runs` and goes on like no other.
+
+    One that is too short for them and a token more is made that long.
+    """
+    shared = sum(run.tokens for run in runs)
+    rest = max(drawn_tokens - shared, 1)
+    return Content([*runs, Run(own_stream(request), shared, rest)])
+
+
+def _purpose(number: int) -> str:
+    return f"prefix {number}" if number else "prefix"
