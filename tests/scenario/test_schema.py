@@ -18,7 +18,9 @@ def properties_at(made: dict[str, Any], key: str) -> dict[str, Any]:
     holder = made
     *above, last = key.split(".")
     for word in above:
-        holder = made["$defs"][holder["properties"][word]["$ref"].rpartition("/")[2]]
+        inner = holder["properties"][word]
+        [ref] = [form["$ref"] for form in inner.get("anyOf", [inner]) if "$ref" in form]
+        holder = made["$defs"][ref.rpartition("/")[2]]
     found = holder["properties"][last]
     assert isinstance(found, dict)
     return found

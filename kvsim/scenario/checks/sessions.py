@@ -31,9 +31,10 @@ def session_mistakes(workload: Plain) -> Iterator[Mistake]:
         yield Mistake(f"workload.{key}", MISSING, problem, "give prompt_tokens and output_tokens, not lengths_of")
     if not isinstance(sessions, dict):
         return
-    if sessions.get("loop") == "open" and "on_failure" in sessions:
+    failure = sessions.get("on_failure")
+    if sessions.get("loop") == "open" and isinstance(failure, dict) and failure.get("then", "end") != "end":
         problem = "means nothing where every turn has its time"
-        yield Mistake("workload.sessions.on_failure", MISSING, problem, "remove it, or write loop: closed")
+        yield Mistake("workload.sessions.on_failure.then", failure["then"], problem, "remove it, or write loop: closed")
     agents = sessions.get("agents")
     for key, holder in (("sessions", sessions), ("sessions.agents", agents)):
         for word in ("turns", "new_tokens", "count"):
