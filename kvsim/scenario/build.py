@@ -20,6 +20,7 @@ from kvsim.memory.prefix import PrefixAllocator
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.memory.virtual import VirtualAllocator
 from kvsim.metrics.summary import Slo
+from kvsim.request import PS_PER_S
 from kvsim.scenario.deployment import chosen, planned
 from kvsim.scenario.generated import generated, layers
 from kvsim.scenario.messages import located
@@ -43,7 +44,8 @@ from kvsim.scheduling.static import StaticScheduler
 from kvsim.timing.roofline import RooflineParameters, RooflineTiming, roofline_parameters
 from kvsim.workload.beam import Beam
 from kvsim.workload.client import Patience, max_tokens_rule
-from kvsim.workload.sessions.traffic import SessionTraffic
+from kvsim.workload.reshape import Reshape, Reshaped
+from kvsim.workload.sessions.loop import SessionTraffic
 from kvsim.workload.stream import Traffic, Workload
 from kvsim.workload.tags import Tags
 from kvsim.workload.trace import TraceTraffic
@@ -116,7 +118,7 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     scheduler = _scheduler(scenario, rules, allocator, limit, footprint.kv_bytes_per_token, device)
     traffic = _traffic(scenario, identities=allocator.caches)
     return Simulation(
-        workload=_workload(settings, traffic, seed),
+        workload=_workload(settings, _reshaped(settings, traffic), seed),
         traffic=traffic,
         scheduler=scheduler,
         device=device,
@@ -240,6 +242,21 @@ def _traffic(scenario: Scenario, *, identities: bool) -> Traffic | SessionTraffi
     return generated(scenario)
 
 
+def _reshaped(settings: Settings, traffic: Traffic | SessionTraffic) -> Traffic | SessionTraffic:
+    reshape = settings.workload.reshape
+    if reshape is None or isinstance(traffic, SessionTraffic):
+        return traffic
+    shape = Reshape(
+        from_s=reshape.start / PS_PER_S,
+        until_s=None if reshape.until is None else reshape.until / PS_PER_S,
+        share=reshape.share,
+        prompt_times=reshape.prompt_times,
+        output_times=reshape.output_times,
+        repeat=reshape.repeat,
+    )
+    return Reshaped(traffic, shape)
+
+
 def _workload(settings: Settings, traffic: Traffic | SessionTraffic, seed: int) -> Workload:
     workload = settings.workload
     cancel = workload.cancel
@@ -281,6 +298,8 @@ def _workload_provenance(settings: Settings) -> str:
         text += ", in sessions" if workload.clients is None else f", sent by {workload.clients.count} clients in a loop"
     if workload.trace is not None and workload.rate is not None:
         text += f", time stretched to {workload.rate:g} requests/s"
+    if workload.reshape is not None:
+        text += ", reshaped"
     if isinstance(workload.max_tokens, TimesOutput):
         text += "; max_tokens is an oracle (a multiple of the true output)"
     return text

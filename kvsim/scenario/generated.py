@@ -14,7 +14,7 @@ from kvsim.workload.lengths import JointRows, LengthDistribution, law_of
 from kvsim.workload.presets.arrivals import preset_arrivals
 from kvsim.workload.sessions.history import HISTORIES
 from kvsim.workload.sessions.laws import ONE, Agents, ClientLoop, OnFailure, SessionLaws
-from kvsim.workload.sessions.traffic import SessionTraffic
+from kvsim.workload.sessions.loop import SessionTraffic
 from kvsim.workload.stream import GeneratedTraffic
 from kvsim.workload.streams import Streams
 from kvsim.workload.trace import TraceTraffic

@@ -22,8 +22,7 @@ from kvsim.workload.layers import LayerMap, Shared, Stack, layer_map
 from kvsim.workload.layers.stack import prompt
 from kvsim.workload.readers.interface import Row
 from kvsim.workload.sessions.drive import ByTheAnswers, by_the_clock
-from kvsim.workload.sessions.loop import Sources
-from kvsim.workload.sessions.traffic import SessionTraffic
+from kvsim.workload.sessions.loop import SessionTraffic, Sources
 from kvsim.workload.streams import Streams
 from kvsim.workload.tags import TagMix, Tags
 

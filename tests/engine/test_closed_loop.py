@@ -13,7 +13,7 @@ from kvsim.workload.layers import Shared
 from kvsim.workload.lengths import Constant, Uniform
 from kvsim.workload.sessions.history import Truncate, Whole
 from kvsim.workload.sessions.laws import Agents, ClientLoop, OnFailure, SessionLaws
-from kvsim.workload.sessions.traffic import SessionTraffic
+from kvsim.workload.sessions.loop import SessionTraffic
 from kvsim.workload.stream import Workload
 from tests.laws.cases import CaseTiming, everything, scheduler_of
 from tests.laws.strategies import mixtures, policies, scenarios

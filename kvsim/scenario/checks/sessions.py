@@ -29,6 +29,9 @@ def session_mistakes(workload: Plain) -> Iterator[Mistake]:
         key = "sessions" if sessions is not None else "clients"
         problem = "draws prompts and outputs from laws of their own, not from rows"
         yield Mistake(f"workload.{key}", MISSING, problem, "give prompt_tokens and output_tokens, not lengths_of")
+    if "reshape" in workload and (sessions is not None or clients is not None):
+        problem = "is for requests that stand alone, not for sessions"
+        yield Mistake("workload.reshape", MISSING, problem, "remove it, and change the laws of the sessions")
     if not isinstance(sessions, dict):
         return
     failure = sessions.get("on_failure")

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 from kvsim.scenario.checks.laws import arrival_mistakes, length_mistakes
 from kvsim.scenario.checks.references import trace_reference
@@ -9,6 +10,7 @@ from kvsim.scenario.checks.sessions import session_mistakes
 from kvsim.scenario.loading import Plain
 from kvsim.scenario.messages import MISSING, Mistake, Origins, suggestion
 from kvsim.scenario.schema.generated.arrivals import OWN_RATE
+from kvsim.units import parse_duration
 
 GENERATED = (
     *("arrivals", "preset", "lengths_of", "prompt_tokens", "output_tokens"),
@@ -59,6 +61,7 @@ def workload_mistakes(workload: Plain, has_horizon: bool, origins: Origins) -> I
             yield from length_mistakes(lengths, f"workload.{key}")
 
     yield from session_mistakes(workload)
+    yield from _reshape(workload.get("reshape"))
     yield from _prefix(workload)
 
 
@@ -88,8 +91,30 @@ def _needed(workload: Plain) -> list[str]:
     return needed if "lengths_of" in workload else [*needed, "prompt_tokens", "output_tokens"]
 
 
+def _reshape(reshape: Any) -> Iterator[Mistake]:
+    """A window that ends before it begins, and a share of nothing."""
+    if not isinstance(reshape, dict):
+        return
+    if reshape.get("share") in (0, "0%"):
+        yield Mistake("workload.reshape.share", reshape["share"], "keeps nothing", "give a share above 0")
+    start, until = (_duration(reshape.get(key)) for key in ("start", "until"))
+    if start is not None and until is not None and until <= start:
+        problem = f"is not after start, {reshape['start']}"
+        yield Mistake("workload.reshape.until", reshape["until"], problem, "the window must not be empty")
+
+
+def _duration(value: object) -> int | None:
+    try:
+        return parse_duration(value)
+    except ValueError:  # told by pydantic, or not given at all
+        return None
+
+
 def _ends(workload: Plain) -> bool:
     """Whether arrivals end by themselves."""
+    reshape = workload.get("reshape")
+    if isinstance(reshape, dict) and "until" in reshape:
+        return True
     arrivals = workload.get("arrivals")
     return isinstance(arrivals, dict) and arrivals.get("process") == "stages" and not arrivals.get("repeat")
 

@@ -64,6 +64,23 @@ class TagSettings(Part):
     """What it allows; absent: as `workload.max_tokens`."""
 
 
+class ReshapeSettings(Part):
+    """Other traffic made of the same, in this order: a window, a sample, other lengths, repetitions."""
+
+    start: Duration = 0
+    """Requests before this moment are left out, and the others come that much earlier."""
+    until: Timespan | None = None
+    """Requests from this moment on are left out."""
+    share: Share = 1.0
+    """The share of the requests that is kept, drawn one by one: the rate falls by count, not by stretching time."""
+    prompt_times: Positive = 1.0
+    """How many times as long prompts become."""
+    output_times: Positive = 1.0
+    """How many times as long outputs become."""
+    repeat: Count = 1
+    """How often all of it comes, one after the other."""
+
+
 class WorkloadSettings(Part):
     """The requests: either from a `trace`, or generated from `rate`, `arrivals`, `prompt_tokens` and
     `output_tokens`."""
@@ -103,6 +120,8 @@ class WorkloadSettings(Part):
     """A closed loop of clients, in place of `rate` and `arrivals`."""
     mix: Annotated[list[TagSettings], Field(min_length=1, max_length=1000)] | None = None
     """Kinds of client, in place of `priority` and `tenant`."""
+    reshape: ReshapeSettings | None = None
+    """What is made of a trace, or of generated requests that stand alone; absent: nothing."""
     samples: Annotated[int, Field(ge=1, le=1024)] = 1
     """Outputs asked of each request for the same prompt, each of a length of its own where lengths are drawn."""
     beam: BeamSettings | None = None

@@ -4,21 +4,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kvsim.request import PS_PER_S, Request
+from kvsim.workload.arguments import check_whole
 from kvsim.workload.arrivals import ArrivalProcess
 from kvsim.workload.client import Patience
 from kvsim.workload.layers import Shared, Stack
+from kvsim.workload.sessions.draws import Blocks, OwnStream, Source
 from kvsim.workload.sessions.laws import ClientLoop, SessionLaws
-from kvsim.workload.sessions.plan import Draws, Plan, numbered
+from kvsim.workload.sessions.plan import Draws, numbered
 from kvsim.workload.sessions.play import Play
 from kvsim.workload.streams import Streams
 from kvsim.workload.tags import TagMix
 
 FINISHED = "finished"
 FAILED = ("rejected", "cancelled", "aborted")
-
-_SESSION_CHUNK = 16
-"""Values that a session draws at a time, of each kind: most have few turns."""
-_CLIENT_CHUNK = 64
 
 Coming = tuple[int, Play]
 """(arrival in picoseconds, the session whose next turn comes then)"""
@@ -57,6 +55,7 @@ class SessionLoop:
         self._clients = clients
         self._requests = requests
         self._stack = Stack(sources.layers, sources.streams)
+        self._blocks = Blocks(sources.streams)
         self._attempts = laws.on_failure.retries + 1 if laws.on_failure.then == "retry" else 1
         self.step = 1 if clients is None else clients.clients
         """Between the ids of two requests of one client."""
@@ -76,7 +75,7 @@ class SessionLoop:
         for number, time_ps in enumerate(times_ps):
             if left is not None and left < 1:
                 return
-            plan = self._draws(number, _SESSION_CHUNK).plan(number, left)
+            plan = self._draws(number, self._blocks.of(number)).plan(number, left)
             turns = numbered(plan, first, 1, self._attempts)
             first += turns * self._attempts
             left = None if left is None else left - turns
@@ -120,7 +119,7 @@ class SessionLoop:
         """The next session of a client; None once it has sent its part of the requests."""
         if client not in self._own:
             quota = None if self._requests is None else (self._requests - client + self.step - 1) // self.step
-            self._own[client] = _Client(self._draws(client, _CLIENT_CHUNK), quota)
+            self._own[client] = _Client(self._draws(client, OwnStream(self._sources.streams, client)), quota)
         own = self._own[client]
         if own.left is not None and own.left < 1:
             return None
@@ -131,17 +130,10 @@ class SessionLoop:
         own.left = None if own.left is None else own.left - turns
         return Play(plan, self.laws.history, client=client)
 
-    def _draws(self, member: int, chunk: int) -> Draws:
+    def _draws(self, member: int, source: Source) -> Draws:
         sources = self._sources
         return Draws(
-            self.laws,
-            self._stack,
-            sources.streams,
-            member,
-            samples=sources.samples,
-            cancel=sources.cancel,
-            mix=sources.mix,
-            chunk=chunk,
+            self.laws, self._stack, source, member, samples=sources.samples, cancel=sources.cancel, mix=sources.mix
         )
 
 
@@ -155,4 +147,49 @@ class _Client:
     planned: int = 0
 
 
-__all__ = ["Coming", "Plan", "SessionLoop", "Sources"]
+class SessionTraffic:
+    """Sessions that begin by `arrivals`, or one after the other at each of so many `clients`.
+
+    `closed`: a further turn comes when the engine is done with the one before; else it has its time beforehand. A loop
+    of clients is closed. `requests` is how many there are in all, as the sessions were planned; without it they do
+    not end. ValueError on arguments that do not go together.
+    """
+
+    def __init__(
+        self,
+        laws: SessionLaws,
+        *,
+        arrivals: ArrivalProcess | None = None,
+        clients: ClientLoop | None = None,
+        closed: bool = False,
+        requests: int | None = None,
+    ) -> None:
+        if (arrivals is None) == (clients is None):
+            raise ValueError("arrivals: sessions begin either by arrivals or in a loop of clients; give one of them")
+        if requests is not None:
+            check_whole("requests", requests, 1)
+        self.closed = closed or clients is not None
+        self._laws = laws
+        self._arrivals = arrivals
+        self._clients = clients
+        self._requests = requests
+
+    def loop(self, sources: Sources) -> SessionLoop:
+        """The sessions of one run, from the beginning."""
+        return SessionLoop(self._laws, sources, arrivals=self._arrivals, clients=self._clients, requests=self._requests)
+
+    def describe(self) -> dict[str, object]:
+        """The report for the run folder: how sessions begin and what they are drawn from."""
+        begin: dict[str, object] = {"arrivals": None, "rate_per_s": None, "clients": None}
+        if self._arrivals is not None:
+            begin |= {"arrivals": self._arrivals.describe(), "rate_per_s": self._arrivals.rate}
+        if self._clients is not None:
+            begin["clients"] = {"clients": self._clients.clients, "ramp_s": self._clients.ramp_s}
+        return {
+            "source": "sessions",
+            "loop": "closed" if self.closed else "open",
+            **begin,
+            **self._laws.describe(),
+            "requests_asked": self._requests,
+            "prefix_identity": "synthesised",
+        }

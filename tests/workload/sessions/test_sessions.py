@@ -17,7 +17,7 @@ from kvsim.workload.layers import Shared
 from kvsim.workload.lengths import Constant, Lognormal, Uniform
 from kvsim.workload.sessions.history import Compact, Truncate, Whole, Window
 from kvsim.workload.sessions.laws import Agents, ClientLoop, OnFailure, SessionLaws
-from kvsim.workload.sessions.traffic import SessionTraffic
+from kvsim.workload.sessions.loop import SessionTraffic
 from kvsim.workload.stream import Workload
 from kvsim.workload.tags import Tags
 
