@@ -5,7 +5,7 @@ from itertools import islice
 
 from kvsim.workload.arguments import check_whole
 from kvsim.workload.arrivals import CHUNK, ArrivalProcess
-from kvsim.workload.lengths import JointRows, LengthDistribution
+from kvsim.workload.lengths import JointRows, LengthDistribution, Tally
 from kvsim.workload.readers.interface import Row
 from kvsim.workload.streams import Streams
 
@@ -40,6 +40,8 @@ class GeneratedTraffic:
         self._joint = joint
         self._requests = requests
         self._chunk = chunk
+        self.outside: dict[str, Tally] = {}
+        """By kind of length how many were drawn and how many fell outside their bounds, of the rows last begun."""
 
     def rows(self, streams: Streams) -> Iterator[Row]:
         """(arrival in picoseconds, prompt tokens, output tokens); the first comes after one gap."""
@@ -50,10 +52,12 @@ class GeneratedTraffic:
             pairs = self._joint.pairs(streams.generator("joint"), chunk)
             rows = ((arrival_ps, *pair) for arrival_ps, pair in zip(arrivals_ps, pairs, strict=False))
             return islice(rows, self._requests)
+        prompts, outputs = Tally(), Tally()
+        self.outside = {"prompt": prompts, "output": outputs}
         lengths = zip(
             arrivals_ps,
-            self._prompt_tokens.lengths(streams.generator("prompt_tokens"), chunk),
-            self._output_tokens.lengths(streams.generator("output_tokens"), chunk),
+            self._prompt_tokens.lengths(streams.generator("prompt_tokens"), chunk, prompts),
+            self._output_tokens.lengths(streams.generator("output_tokens"), chunk, outputs),
             strict=False,
         )
         return islice(lengths, self._requests)
@@ -77,6 +81,11 @@ class GeneratedTraffic:
             "requests_asked": self._requests,
             "prefix_identity": "absent",
         }
+
+    def policy(self, kind: str) -> str:
+        """What becomes of a "prompt" or "output" length outside its bounds: clip or redraw."""
+        law = self._prompt_tokens if kind == "prompt" else self._output_tokens
+        return "clip" if law is None else law.outside
 
     def _lengths(self) -> dict[str, object]:
         if self._prompt_tokens is None or self._output_tokens is None:

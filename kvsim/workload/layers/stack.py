@@ -10,6 +10,9 @@ from kvsim.workload.arrivals import CHUNK
 from kvsim.workload.layers.shared import Picks, Shared
 from kvsim.workload.streams import Streams
 
+_KEPT = 4096
+"""Beginnings of prompts that are kept ready."""
+
 SESSION = "session"
 """The layer of what only one session has: its turns and the answers to them."""
 
@@ -47,25 +50,44 @@ class Stack:
         self.layers = tuple(layers)
         self._streams = streams
         self._first = layer_map(layers).first
-        self._lengths = [
-            layer.lengths(streams.generator(f"{_purpose(number)} tokens")) for number, layer in enumerate(layers)
-        ]
+        self._lengths = {
+            number: lengths
+            for number, layer in enumerate(layers)
+            if (lengths := layer.lengths(streams.generator(f"{_purpose(number)} tokens"))) is not None
+        }
+        """The tokens of each text, of the layers whose texts are not all as long."""
 
     def draws(self, member: int = 0, *, each: str | None = None, chunk: int = CHUNK) -> Iterator[list[Run]]:
         """The texts that one request after the other begins with, as runs; without end.
 
         `member` is the session or client whose draws they are; `each` keeps the layers that a session has once, or
-        those that every turn has.
+        those that every turn has. The lists are not to be changed.
         """
         chosen = [number for number, layer in enumerate(self.layers) if each in (None, layer.each)]
         picks = [
             self.layers[number].picks(self._streams.generator(_purpose(number), member), chunk) for number in chosen
         ]
+        if len(chosen) == 1 and chosen[0] not in self._lengths:
+            return self._of_one(chosen[0], picks[0])
+        return self._of_all(chosen, picks)
+
+    def _of_one(self, number: int, picks: Iterator[Picks]) -> Iterator[list[Run]]:
+        """What the only layer gives, its texts all as long: by far the commonest case."""
+        runs: dict[Picks, list[Run]] = {}
+        for one in picks:
+            found = runs.get(one)
+            if found is None:
+                found = self._runs(number, one)
+                if len(runs) < _KEPT:
+                    runs[one] = found
+            yield found
+
+    def _of_all(self, chosen: list[int], picks: list[Iterator[Picks]]) -> Iterator[list[Run]]:
         while True:
             yield [run for number, one in zip(chosen, picks, strict=True) for run in self._runs(number, next(one))]
 
     def _runs(self, number: int, picks: Picks) -> list[Run]:
-        first, lengths = self._first[number], self._lengths[number]
+        first, lengths = self._first[number], self._lengths.get(number)
         if lengths is None:
             tokens = self.layers[number].tokens
             assert isinstance(tokens, int)
@@ -78,9 +100,10 @@ def prompt(runs: list[Run], request: int, drawn_tokens: int) -> Content:
 
     One that is too short for them and a token more is made that long.
     """
-    shared = sum(run.tokens for run in runs)
-    rest = max(drawn_tokens - shared, 1)
-    return Content([*runs, Run(own_stream(request), shared, rest)])
+    content = Content(runs)
+    shared = content.tokens
+    content.append(Run(own_stream(request), shared, max(drawn_tokens - shared, 1)))
+    return content
 
 
 def _purpose(number: int) -> str:
