@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kvsim.engine.run import simulate
 from kvsim.errors import InputError
-from kvsim.request import Request
+from kvsim.request import PS_PER_S, Request
 from kvsim.workload.arrivals import Poisson
 from kvsim.workload.client import Patience
 from kvsim.workload.layers import Shared
@@ -201,3 +201,11 @@ def test_the_same_seed_gives_the_same_requests_under_every_allocator(allocator):
         runs.append({r.id: (r.prompt_tokens, r.output_tokens) for r in log.recording.requests.ended})
         assert len(runs[-1]) == 150
     assert runs[0] == runs[1]
+
+
+def test_clients_that_are_always_refused_do_not_stop_the_clock():
+    laws = SessionLaws(prompt_tokens=Constant(value=5000), output_tokens=Constant(value=1))
+    workload = Workload(SessionTraffic(laws, clients=ClientLoop(clients=3)))
+    log = serve(workload, workload.after, horizon_ps=5 * PS_PER_S + 1)
+    assert log.recording.requests.arrived == 18
+    assert {record.end for record in log.recording.requests.ended} == {"rejected"}

@@ -46,6 +46,11 @@ ELSEWHERE_CALLED = {
     "input_tokens": "workload.prompt_tokens",
     "input_len": "workload.prompt_tokens",
     "output_len": "workload.output_tokens",
+    "max_concurrency": "workload.clients.count",
+    "concurrency": "workload.clients.count",
+    "think_time": "workload.sessions.think",
+    "num_turns": "workload.sessions.turns",
+    "dataset_name": "workload.dataset.name",
 }
 """What engines and benchmarks call it, to the key here."""
 

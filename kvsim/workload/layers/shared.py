@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -64,12 +65,19 @@ class Shared:
             return drawn
         return None
 
-    def picks(self, generator: "Generator", chunk: int = CHUNK) -> Iterator[Picks]:
-        """The texts of one request after the other, without end; the same whatever the `chunk`."""
+    @cached_property
+    def _law(self) -> Zipf:
+        return Zipf(theta=self.theta, min=1, max=self.texts)
+
+    def picks(self, generator: "Generator", chunk: int = CHUNK, *, turn: int = 0) -> Iterator[Picks]:
+        """The texts of one request after the other, without end; the same whatever the `chunk`.
+
+        Texts by turns begin with that of number `turn` (over and over again), so that sessions do not all begin alike.
+        """
         if self.pick == "in-turn":
-            numbers: Iterator[int] = cycle(range(self.texts))
+            numbers: Iterator[int] = islice(cycle(range(self.texts)), turn % self.texts, None)
         else:
-            law = Zipf(theta=self.theta, min=1, max=self.texts)
+            law = self._law
             if isinstance(self.count, int) and self.count == 1:
                 return ((number - 1,) for number in law.lengths(generator, chunk))
             *children, generator = generator.spawn(2)

@@ -65,7 +65,8 @@ class Stack:
         """
         chosen = [number for number, layer in enumerate(self.layers) if each in (None, layer.each)]
         picks = [
-            self.layers[number].picks(self._streams.generator(_purpose(number), member), chunk) for number in chosen
+            self.layers[number].picks(self._streams.generator(_purpose(number), member), chunk, turn=member)
+            for number in chosen
         ]
         if len(chosen) == 1 and chosen[0] not in self._lengths:
             return self._of_one(chosen[0], picks[0])

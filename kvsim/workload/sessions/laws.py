@@ -43,9 +43,11 @@ class Agents:
 class OnFailure:
     """What a turn that was rejected, cancelled or aborted does to its session.
 
-    `then` "end": it is over. "go-on": the next turn comes after the usual pause and `back_off_s`; the history has what
-    was generated, or not even the question where nothing was. "retry": the same turn comes again after `back_off_s`,
-    twice that at the second attempt and so on, up to `retries` times; then the session is over.
+    `then` "end": it is over, and whoever waits for that (a client, the caller of an agent) goes on after `back_off_s`:
+    a client that is refused at once must not ask again at the same moment, for ever. "go-on": the next turn comes
+    after the usual pause and `back_off_s`; the history has what was generated, or not even the question where nothing
+    was. "retry": the same turn comes again after `back_off_s`, twice that at the second attempt and so on, up to
+    `retries` times; then the session is over.
     """
 
     then: Literal["end", "go-on", "retry"] = "end"

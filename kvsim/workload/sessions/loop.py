@@ -90,7 +90,7 @@ class SessionLoop:
                 play.attempt += 1
                 return [(at_ps + back_off_ps, play)]
             if rule.then != "go-on":
-                return self._over(play, at_ps)
+                return self._over(play, at_ps + back_off_ps)
             at_ps += back_off_ps
             if not generated_tokens:
                 play.next_turn()

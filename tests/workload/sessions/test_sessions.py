@@ -232,6 +232,19 @@ def test_what_failed_ends_the_session_unless_told_otherwise():
     assert {len(one) for one in turns.values()} == {2}
 
 
+def test_a_client_that_is_refused_waits_before_its_next_session():
+    run = workload({"on_failure": OnFailure(back_off_s=2)}, clients=ClientLoop(clients=1), requests=None)
+    first = next(iter(run))
+    [second] = run.after(first.id, 7, "rejected", 0)
+    assert (second.session, second.turn, second.arrival_ps) == (1, 0, 7 + 2 * PS_PER_S)
+
+
+def test_texts_in_turn_go_round_from_session_to_session():
+    layers = [Shared(name="group", tokens=9, texts=4, pick="in-turn")]
+    sessions = by_session(workload(FIVE_TURNS, layers=layers))
+    assert [one[0].content.runs[0].stream for _, one in sorted(sessions.items())] == [0, 1, 2, 3] * 3
+
+
 def test_a_failed_turn_is_tried_again_later_and_later_and_then_given_up():
     rule = OnFailure(then="retry", back_off_s=2, retries=3)
     run = workload(FIVE_TURNS | {"on_failure": rule}, closed=True, requests=5)
