@@ -20,9 +20,8 @@ from kvsim.memory.prefix import PrefixAllocator
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.memory.virtual import VirtualAllocator
 from kvsim.metrics.summary import Slo
-from kvsim.request import PS_PER_S
 from kvsim.scenario.deployment import chosen, planned
-from kvsim.scenario.generated import generated, layers
+from kvsim.scenario.generated import generated, kinds_of_client, layers, limit, reshaped
 from kvsim.scenario.messages import located
 from kvsim.scenario.notes import not_modelled, notes
 from kvsim.scenario.pool import pool
@@ -42,12 +41,10 @@ from kvsim.scheduling.continuous import ContinuousScheduler
 from kvsim.scheduling.prefill_first import PrefillFirstScheduler
 from kvsim.scheduling.static import StaticScheduler
 from kvsim.timing.roofline import RooflineParameters, RooflineTiming, roofline_parameters
-from kvsim.workload.beam import Beam
-from kvsim.workload.client import Patience, max_tokens_rule
-from kvsim.workload.reshape import Reshape, Reshaped
+from kvsim.workload.clients.beam import Beam
+from kvsim.workload.clients.limits import Patience
 from kvsim.workload.sessions.loop import SessionTraffic
 from kvsim.workload.stream import Traffic, Workload
-from kvsim.workload.tags import Tags
 from kvsim.workload.trace import TraceTraffic
 
 
@@ -118,7 +115,7 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     scheduler = _scheduler(scenario, rules, allocator, limit, footprint.kv_bytes_per_token, device)
     traffic = _traffic(scenario, identities=allocator.caches)
     return Simulation(
-        workload=_workload(settings, _reshaped(settings, traffic), seed),
+        workload=_workload(settings, reshaped(settings.workload, traffic), seed),
         traffic=traffic,
         scheduler=scheduler,
         device=device,
@@ -242,21 +239,6 @@ def _traffic(scenario: Scenario, *, identities: bool) -> Traffic | SessionTraffi
     return generated(scenario)
 
 
-def _reshaped(settings: Settings, traffic: Traffic | SessionTraffic) -> Traffic | SessionTraffic:
-    reshape = settings.workload.reshape
-    if reshape is None or isinstance(traffic, SessionTraffic):
-        return traffic
-    shape = Reshape(
-        from_s=reshape.start / PS_PER_S,
-        until_s=None if reshape.until is None else reshape.until / PS_PER_S,
-        share=reshape.share,
-        prompt_times=reshape.prompt_times,
-        output_times=reshape.output_times,
-        repeat=reshape.repeat,
-    )
-    return Reshaped(traffic, shape)
-
-
 def _workload(settings: Settings, traffic: Traffic | SessionTraffic, seed: int) -> Workload:
     workload = settings.workload
     cancel = workload.cancel
@@ -266,25 +248,12 @@ def _workload(settings: Settings, traffic: Traffic | SessionTraffic, seed: int) 
         samples=workload.samples,
         beam=None if workload.beam is None else Beam(turnover=workload.beam.turnover),
         layers=layers(workload),
-        max_tokens=_limit(workload.max_tokens),
+        max_tokens=limit(workload.max_tokens),
         cancel=None if cancel is None else Patience(after_s=cancel.after / 1e12, share=cancel.share),
         priority=workload.priority,
         tenant=workload.tenant,
-        mix=[
-            Tags(
-                weight=tags.weight,
-                tenant=tags.tenant,
-                priority=tags.priority,
-                slo_class=tags.slo_class,
-                max_tokens=None if tags.max_tokens is None else max_tokens_rule(_limit(tags.max_tokens)),
-            )
-            for tags in workload.mix or ()
-        ],
+        mix=kinds_of_client(workload),
     )
-
-
-def _limit(max_tokens: int | str | TimesOutput) -> int | str | dict[str, float]:
-    return {"times_output": max_tokens.times_output} if isinstance(max_tokens, TimesOutput) else max_tokens
 
 
 def _workload_provenance(settings: Settings) -> str:

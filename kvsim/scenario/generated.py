@@ -5,17 +5,20 @@ from kvsim.scenario.resolve import Scenario
 from kvsim.scenario.schema.generated.arrivals import PRESETS, ArrivalSettings
 from kvsim.scenario.schema.generated.lengths import LengthSettings
 from kvsim.scenario.schema.generated.sessions import AgentSettings, SessionSettings
-from kvsim.scenario.schema.traffic import WorkloadSettings
+from kvsim.scenario.schema.traffic import TimesOutput, WorkloadSettings
 from kvsim.workload.arrivals import ARRIVALS, ArrivalProcess, Mmpp
 from kvsim.workload.arrivals.modulated.stages import mean_rate
+from kvsim.workload.clients.limits import max_tokens_rule
+from kvsim.workload.clients.tags import Tags
 from kvsim.workload.layers import Shared
 from kvsim.workload.layers.benchmarks import FORMS
 from kvsim.workload.lengths import JointRows, LengthDistribution, law_of
 from kvsim.workload.presets.arrivals import preset_arrivals
+from kvsim.workload.reshape import Reshape, Reshaped
 from kvsim.workload.sessions.history import HISTORIES
 from kvsim.workload.sessions.laws import ONE, Agents, ClientLoop, OnFailure, SessionLaws
 from kvsim.workload.sessions.loop import SessionTraffic
-from kvsim.workload.stream import GeneratedTraffic
+from kvsim.workload.stream import GeneratedTraffic, Traffic
 from kvsim.workload.streams import Streams
 from kvsim.workload.trace import TraceTraffic
 
@@ -121,3 +124,38 @@ def _agents(settings: AgentSettings) -> Agents:
         relation=settings.relation,
         join=settings.join,
     )
+
+
+def reshaped(workload: WorkloadSettings, traffic: Traffic | SessionTraffic) -> Traffic | SessionTraffic:
+    """The traffic, or what the scenario makes of it."""
+    reshape = workload.reshape
+    if reshape is None or isinstance(traffic, SessionTraffic):
+        return traffic
+    shape = Reshape(
+        from_s=reshape.start / PS_PER_S,
+        until_s=None if reshape.until is None else reshape.until / PS_PER_S,
+        share=reshape.share,
+        prompt_times=reshape.prompt_times,
+        output_times=reshape.output_times,
+        repeat=reshape.repeat,
+    )
+    return Reshaped(traffic, shape)
+
+
+def kinds_of_client(workload: WorkloadSettings) -> list[Tags]:
+    """The kinds of client that there are; none where the scenario tells none apart."""
+    return [
+        Tags(
+            weight=tags.weight,
+            tenant=tags.tenant,
+            priority=tags.priority,
+            slo_class=tags.slo_class,
+            max_tokens=None if tags.max_tokens is None else max_tokens_rule(limit(tags.max_tokens)),
+        )
+        for tags in workload.mix or ()
+    ]
+
+
+def limit(max_tokens: int | str | TimesOutput) -> int | str | dict[str, float]:
+    """What the client allows, as `kvsim.workload.clients.limits.max_tokens_rule` reads it."""
+    return {"times_output": max_tokens.times_output} if isinstance(max_tokens, TimesOutput) else max_tokens

@@ -15,8 +15,9 @@ from kvsim.errors import PastClockError
 from kvsim.request import PS_PER_S, Request
 from kvsim.workload.arguments import check_whole
 from kvsim.workload.arrivals import LAST_PS
-from kvsim.workload.beam import Beam
-from kvsim.workload.client import MODEL_LIMIT, MaxTokens, Patience, max_tokens_rule
+from kvsim.workload.clients.beam import Beam
+from kvsim.workload.clients.limits import MODEL_LIMIT, MaxTokens, Patience, max_tokens_rule
+from kvsim.workload.clients.tags import TagMix, Tags
 from kvsim.workload.generated import GeneratedTraffic
 from kvsim.workload.layers import LayerMap, Shared, Stack, layer_map
 from kvsim.workload.layers.stack import prompt
@@ -24,7 +25,6 @@ from kvsim.workload.readers.interface import Row
 from kvsim.workload.sessions.drive import ByTheAnswers, by_the_clock
 from kvsim.workload.sessions.loop import SessionTraffic, Sources
 from kvsim.workload.streams import Streams
-from kvsim.workload.tags import TagMix, Tags
 
 __all__ = ["GeneratedTraffic", "SessionTraffic", "Traffic", "Workload"]
 

@@ -8,7 +8,7 @@ from kvsim.engine.run import simulate
 from kvsim.errors import InputError
 from kvsim.request import PS_PER_S, Request
 from kvsim.workload.arrivals import Poisson
-from kvsim.workload.client import Patience
+from kvsim.workload.clients.limits import Patience
 from kvsim.workload.layers import Shared
 from kvsim.workload.lengths import Constant, Uniform
 from kvsim.workload.sessions.history import Truncate, Whole

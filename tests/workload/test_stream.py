@@ -10,7 +10,7 @@ import pytest
 from kvsim.errors import InputError
 from kvsim.request import Request
 from kvsim.workload.arrivals import Constant, Gamma, Poisson
-from kvsim.workload.client import Patience
+from kvsim.workload.clients.limits import Patience
 from kvsim.workload.lengths import Constant as ConstantLength
 from kvsim.workload.lengths import Exponential, Lognormal
 from kvsim.workload.stream import GeneratedTraffic, Workload

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from itertools import chain, count, repeat
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from kvsim.workload.client import Patience
+from kvsim.workload.clients.limits import Patience
+from kvsim.workload.clients.tags import TagMix
 from kvsim.workload.lengths import Constant, LengthDistribution
 from kvsim.workload.streams import Streams
-from kvsim.workload.tags import TagMix
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from kvsim.request import PS_PER_S, Request
 from kvsim.workload.arguments import check_whole
 from kvsim.workload.arrivals import ArrivalProcess
-from kvsim.workload.client import Patience
+from kvsim.workload.clients.limits import Patience
+from kvsim.workload.clients.tags import TagMix
 from kvsim.workload.layers import Shared, Stack
 from kvsim.workload.sessions.draws import Blocks, OwnStream, Source
 from kvsim.workload.sessions.laws import ClientLoop, SessionLaws
 from kvsim.workload.sessions.plan import Draws, numbered
 from kvsim.workload.sessions.play import Play
 from kvsim.workload.streams import Streams
-from kvsim.workload.tags import TagMix
 
 FINISHED = "finished"
 FAILED = ("rejected", "cancelled", "aborted")

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from itertools import islice, repeat
 
 from kvsim.content import Run
-from kvsim.workload.client import Patience
+from kvsim.workload.clients.limits import Patience
+from kvsim.workload.clients.tags import TagMix
 from kvsim.workload.layers import Stack
 from kvsim.workload.sessions.draws import Source, kinds, lazily, lengths, patiences, uniform
 from kvsim.workload.sessions.laws import PS_PER_MS, SessionLaws
-from kvsim.workload.tags import TagMix
 
 _TEXTS = 16
 """Texts that a session or a client draws at a time."""

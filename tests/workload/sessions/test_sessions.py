@@ -12,14 +12,14 @@ from kvsim.metrics.requests import entering
 from kvsim.request import PS_PER_S
 from kvsim.workload.arrivals import Constant as Evenly
 from kvsim.workload.arrivals import Poisson
-from kvsim.workload.client import Patience
+from kvsim.workload.clients.limits import Patience
+from kvsim.workload.clients.tags import Tags
 from kvsim.workload.layers import Shared
 from kvsim.workload.lengths import Constant, Lognormal, Uniform
 from kvsim.workload.sessions.history import Compact, Truncate, Whole, Window
 from kvsim.workload.sessions.laws import Agents, ClientLoop, OnFailure, SessionLaws
 from kvsim.workload.sessions.loop import SessionTraffic
 from kvsim.workload.stream import Workload
-from kvsim.workload.tags import Tags
 
 FIVE_TURNS = {"turns": Constant(value=5), "think_ms": Constant(value=2000)}
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvsim.workload.arguments import check_positive
 from kvsim.workload.arrivals import CHUNK
-from kvsim.workload.client import MaxTokens
+from kvsim.workload.clients.limits import MaxTokens
 
 if TYPE_CHECKING:
     from numpy.random import Generator
