@@ -1,4 +1,4 @@
-# make demo     one command to see what kvsim does: installs it and compares four allocators on real traffic
+# make demo     one command to see what kvsim does: installs it and compares allocators on real traffic, twice
 # make test     installs what the tests need and runs them (under 10 minutes on 2 cores)
 # make test-all the slow ones too
 # make bench    what a run costs: CPU, memory and start-up, against the budgets
@@ -13,6 +13,7 @@ WORKERS ?= auto
 
 demo: $(VENV)/.installed
 	$(BIN)/kvsim compare scenarios/azure-conversation.yaml
+	$(BIN)/kvsim compare scenarios/agents.yaml
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not budget"
@@ -39,6 +40,7 @@ contracts: $(VENV)/.installed-dev
 
 reports: $(VENV)/.installed
 	$(BIN)/kvsim compare scenarios/azure-conversation.yaml -o reports/azure-conversation
+	$(BIN)/kvsim compare scenarios/agents.yaml -o reports/agents
 	$(BIN)/kvsim compare scenarios/pagedattention-fig2.yaml -o reports/pagedattention-fig2
 	$(BIN)/kvsim capacity --model llama-3.1-8b --gpu H100 --engine vllm@0.19 -o reports/capacity/llama-3.1-8b
 ifdef KVSIM_DATA

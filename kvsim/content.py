@@ -6,7 +6,8 @@ So a prompt of 100,000 tokens is a handful of runs.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 ENDLESS = 1 << 62
@@ -89,3 +90,45 @@ def common_tokens(ours: Iterable[Run], theirs: Iterable[Run]) -> int:
         if one.tokens != other.tokens:
             break
     return agreed
+
+
+LAYERS = ("system", "group", "session", "own", "unknown")
+"""Layers of sharing, widest first: what all requests have; what some have (an application, a document); the turns of
+one conversation; what came up with one request alone (its output as a later turn finds it, its prompt as another sample
+of it does, everything of it after a preemption); and shared content whose layer nobody told."""
+
+
+def _untold(stream: int) -> None:
+    """Nothing is known of any stream."""
+
+
+@dataclass(frozen=True)
+class Layers:
+    """Which layer of sharing tokens belong to, as far as the workload knows.
+
+    `of` names the layer of a stream, one of `LAYERS`; None: not known, and then a stream of its own is `own` and any
+    other `unknown`. `heads`: so many tokens at the start of a stream are `system`, whatever comes behind them.
+    """
+
+    of: Callable[[int], str | None] = _untold
+    heads: Mapping[int, int] = field(default_factory=dict)
+
+    def split(self, runs: Iterable[Run], tokens: int) -> tuple[int, ...]:
+        """How many of the first `tokens` tokens of `runs` are of each of `LAYERS`; they add up. O(runs).
+
+        ValueError for a layer of another name.
+        """
+        found = dict.fromkeys(LAYERS, 0)
+        for run in runs:
+            if not tokens:
+                break
+            taken = min(tokens, run.tokens)
+            tokens -= taken
+            head = min(taken, max(0, self.heads.get(run.stream, 0) - run.offset))
+            found["system"] += head
+            if taken > head:
+                layer = self.of(run.stream) or ("own" if run.stream < 0 else "unknown")
+                if layer not in found:
+                    raise ValueError(f"stream {run.stream} is of layer {layer!r}; there are {', '.join(LAYERS)}")
+                found[layer] += taken - head
+        return tuple(found.values())

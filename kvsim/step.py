@@ -195,6 +195,10 @@ class StepPlan:
     blocked: list[Blocked] = field(default_factory=list)
     granted: list[Sequence] = field(default_factory=list)
     """Sequences whose own request for slots was met after the batch as a whole could not be, or by compaction."""
+    ahead: list[Sequence] = field(default_factory=list)
+    """Sequences that decode in it although the end of their prompt is still in flight: they have slots for that."""
+    late: list[Sequence] = field(default_factory=list)
+    """Sequences preempted since it was planned, for which a token comes of it all the same."""
 
     def take(self, grant: Grant) -> None:
         """A grant is part of this step: what it costs, and what was short before it could be given."""

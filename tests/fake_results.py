@@ -2,6 +2,7 @@
 
 from array import array
 
+from kvsim.content import LAYERS
 from kvsim.metrics.result import Result
 from kvsim.step import CLASSES
 
@@ -81,6 +82,8 @@ def requests_table(count):
         "swapped_tokens": array("q", [0] * count),
         "hit_tokens": array("q", [0] * count),
         "rehit_tokens": array("q", [0] * count),
+        **{f"hit_{layer}_tokens": array("q", [0] * count) for layer in LAYERS},
+        "regret_tokens": array("q", [0] * count),
         "samples": array("q", [1] * count),
         "queue_s": [None if no else 0.5 for no in rejected],
         "prefill_s": [None if no else 0.2 for no in rejected],

@@ -1,9 +1,12 @@
 """Content as runs of streams agrees with the tokens that it stands for."""
 
+from collections import Counter
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvsim.content import Content, Run
+from kvsim.content import LAYERS, Content, Layers, Run, own_stream
 
 runs = st.lists(st.builds(Run, st.integers(0, 2), st.integers(0, 6), st.integers(0, 5)), max_size=6)
 
@@ -39,3 +42,29 @@ def test_contents_agree_as_far_as_their_tokens_do(head, one, other):
         agreed += 1
     assert ours.common(theirs) == agreed
     assert (ours == theirs) == (tokens(ours.runs) == tokens(theirs.runs))
+
+
+# Layers of sharing.
+
+NAMES = {0: "system", 1: "session"}
+
+
+@given(runs, st.integers(0, 40), st.integers(0, 9))
+def test_layers_are_those_of_the_tokens_one_by_one(some, asked, head):
+    layers = Layers(NAMES.get, heads={2: head})
+    expected = Counter()
+    for stream, place in tokens(some)[:asked]:
+        expected[NAMES.get(stream) or ("system" if place < head else "unknown")] += 1
+    found = dict(zip(LAYERS, layers.split(some, asked), strict=True))
+    assert +Counter(found) == expected
+
+
+def test_a_stream_of_its_own_is_own_unless_the_workload_knows_better():
+    mine = Run(own_stream(3), 0, 10)
+    assert Layers().split([mine], 8) == (0, 0, 0, 8, 0)
+    assert Layers(lambda stream: "session").split([mine], 8) == (0, 0, 8, 0, 0)
+
+
+def test_a_layer_of_another_name_is_refused():
+    with pytest.raises(ValueError, match="stream 4 is of layer 'team'; there are system, group, session, own, unknown"):
+        Layers(lambda stream: "team").split([Run(4, 0, 2)], 2)

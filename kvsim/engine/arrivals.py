@@ -95,6 +95,6 @@ class Feedback:
             replica.submit(heappop(self._known)[2])
         self._busy, self._next = False, None
         if not self._known and not self._more:
-            replica.exhausted = True
+            replica.no_more()
             replica.recording.memory.close(now)
         self._arm()

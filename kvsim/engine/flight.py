@@ -1,13 +1,14 @@
 """What is in flight: one step, or a leap over many, from its plan to its end.
 
-A replica of pipeline depth 1 has one of these at a time; a deeper pipeline would have a queue of them.
+A replica has one of these at a time. In a deeper pipeline the step after it is planned when it begins, and waits.
 """
 
 from collections.abc import Mapping
+from collections.abc import Sequence as Seq
 from typing import Protocol
 
 from kvsim.engine.recording import Recording
-from kvsim.memory.interface import Allocator, Leap
+from kvsim.memory.interface import Leap
 from kvsim.metrics.memory import Batch, Beside, Ramp
 from kvsim.metrics.requests import Journey
 from kvsim.request import Sequence
@@ -20,6 +21,11 @@ class Flight(Protocol):
 
     end_ps: int
     """When it is over."""
+
+    @property
+    def late(self) -> Seq[Sequence]:
+        """Preempted sequences for which a token has come of it all the same; known once it has finished."""
+        ...
 
     def cut(self, now_ps: int) -> bool:
         """Something happened that was not foreseen: end with the step in progress. True if that is sooner."""
@@ -39,9 +45,19 @@ class Flight(Protocol):
 
 
 class StepInFlight:
-    """One planned step."""
+    """One planned step. `ahead` decode steps after it are planned already, and have their slots."""
 
-    __slots__ = ("_allocator", "_batch", "_beside", "_recording", "_scheduler", "end_ps", "plan", "start_ps")
+    __slots__ = (
+        "_ahead",
+        "_allocator",
+        "_batch",
+        "_beside",
+        "_recording",
+        "_scheduler",
+        "end_ps",
+        "plan",
+        "start_ps",
+    )
 
     def __init__(
         self,
@@ -52,15 +68,23 @@ class StepInFlight:
         recording: Recording,
         beside: Beside,
         batch: Batch,
+        *,
+        ahead: int,
     ) -> None:
         self.start_ps = start_ps
         self.end_ps = start_ps + duration_ps
         self.plan = plan
+        self._ahead = ahead
         self._scheduler = scheduler
         self._allocator = scheduler.allocator
         self._recording = recording
         self._beside = beside
         self._batch = batch
+
+    @property
+    def late(self) -> list[Sequence]:
+        """See `Flight`."""
+        return self.plan.late
 
     def cut(self, now_ps: int) -> bool:
         """See `Flight`; a step cannot be cut."""
@@ -72,7 +96,7 @@ class StepInFlight:
 
     def finish(self, live: Mapping[int, Journey]) -> list[Sequence]:
         """See `Flight`."""
-        clock, use = self._allocator.decodes.clock, self._allocator.usage()
+        clock, use = self._allocator.decodes.clock + self._ahead, self._allocator.usage()
         self._recording.stepped(self.start_ps, self.end_ps, clock, use, self._beside, self._batch, self.plan, live)
         sampled = self._scheduler.complete(self.plan)
         for fork in self.plan.forked:
@@ -81,7 +105,7 @@ class StepInFlight:
 
     def stop(self, now_ps: int) -> None:
         """See `Flight`."""
-        clock, use = self._allocator.decodes.clock, self._allocator.usage()
+        clock, use = self._allocator.decodes.clock + self._ahead, self._allocator.usage()
         stalled = self.plan.stalled
         self._recording.stopped(self.start_ps, now_ps, clock, use, self._beside, self._batch, stalled=stalled)
 
@@ -96,17 +120,19 @@ class LeapInFlight:
         "_leap",
         "_ramp",
         "_recording",
+        "_scheduler",
         "_steps",
         "end_ps",
         "start_ps",
     )
+    late: Seq[Sequence] = ()
 
     def __init__(
         self,
         start_ps: int,
         ramp: Ramp,
         leap: Leap,
-        allocator: Allocator,
+        scheduler: Scheduler,
         recording: Recording,
         beside: Beside,
         batch: Batch,
@@ -116,7 +142,8 @@ class LeapInFlight:
         self._ramp = ramp
         self._leap = leap
         self._steps = leap.steps
-        self._allocator = allocator
+        self._scheduler = scheduler
+        self._allocator = scheduler.allocator
         self._recording = recording
         self._beside = beside
         self._batch = batch
@@ -150,11 +177,19 @@ class LeapInFlight:
             self._apply(done)
         start_ps = self.start_ps + self._ramp.until(done)
         if start_ps < now_ps:
+            self._recording.leaping(start_ps, self._ramp, self._allocator.decodes.clock)
             self._allocator.acquire((), decodes=True)
-            clock, use = self._allocator.decodes.clock, self._allocator.usage()
+            clock, use = self._clock, self._allocator.usage()
             self._recording.stopped(start_ps, now_ps, clock, use, self._beside, self._batch)
 
+    @property
+    def _clock(self) -> int:
+        """The decode clock of the slots that are had: as far ahead as steps are planned."""
+        return self._allocator.decodes.clock + self._scheduler.depth - 1
+
     def _apply(self, steps: int) -> None:
-        clock = self._allocator.decodes.clock
-        self._recording.leapt(self.start_ps, self._ramp, steps, clock, self._leap, self._beside, self._batch)
+        self._recording.leapt(self.start_ps, self._ramp, steps, self._clock, self._leap, self._beside, self._batch)
+        self._recording.leaping(self.start_ps, self._ramp, self._allocator.decodes.clock)
         self._leap.apply(steps)
+        self._scheduler.leapt(steps)
+        self._recording.landed()

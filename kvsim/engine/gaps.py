@@ -49,6 +49,13 @@ class TokenGaps:
         since = now_ps if self._stalled_since_ps is None else self._stalled_since_ps
         journey.last_token_ps = self._late.get(number, since)
 
+    def came_late(self, now_ps: int, journey: Journey) -> None:
+        """A token that was in flight when it was preempted is out."""
+        early = journey.request.arrival_ps < self._warmup_ps
+        if journey.first_token_ps is not None and self.counts and not early:
+            self.histogram.add(now_ps - journey.last_token_ps)
+        journey.last_token_ps = now_ps
+
     def left(self, sequence: Sequence) -> None:
         """It is gone."""
         self._early.discard(sequence.id)

@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 
+from kvsim.content import Layers
 from kvsim.engine.addresses import AddressRecorder
+from kvsim.engine.clock import Clock
 from kvsim.engine.duplicates import Duplicates
 from kvsim.engine.gaps import TokenGaps
+from kvsim.engine.prefixes import CacheWatch
 from kvsim.memory.interface import Allocator
 from kvsim.metrics.memory import NOTHING, Batch, Beside, Levels, MemoryRecorder, Ramp
 from kvsim.metrics.requests import Journey, RequestLog
@@ -24,6 +27,9 @@ class Recording:
         warmup_ps: int = 0,
         check: bool = False,
         addresses: bool = False,
+        clock: Clock | None = None,
+        layers: Layers | None = None,
+        kv_events: bool = False,
     ) -> None:
         self.occupancy = Occupancy()
         self.requests = RequestLog()
@@ -36,6 +42,8 @@ class Recording:
         )
         self.addresses = AddressRecorder(allocator) if addresses else None
         """Only where somebody asks for it."""
+        self.cache = CacheWatch(allocator, clock, layers, kv_events=kv_events) if clock and allocator.caches else None
+        """Only where something can be found again."""
         self.upkeep = allocator.upkeep
         self.duplicates = Duplicates()
         self.gaps = TokenGaps(warmup_ps=warmup_ps)
@@ -71,7 +79,11 @@ class Recording:
 
     def admitted(self, now_ps: int, journey: Journey) -> None:
         """A waiting request starts to run; what is written of it before its first chunk was found cached."""
-        self.requests.admitted(now_ps, journey, journey.sequence.written)
+        found = journey.sequence.written
+        if self.cache is None:
+            self.requests.admitted(now_ps, journey, found)
+        else:
+            self.requests.admitted(now_ps, journey, found, *self.cache.admission(journey.sequence))
 
     def resumed(self, now_ps: int, journey: Journey) -> None:
         """A preempted request is back from host memory, and decodes if it did."""
@@ -92,6 +104,12 @@ class Recording:
     def sampled(self, now_ps: int, journey: Journey) -> None:
         """A prompt, or what had to be computed again, is done, and a token is out."""
         self.gaps.sampled(now_ps, journey)
+        if journey.first_token_ps is None:
+            journey.first_token_ps = now_ps
+
+    def came_late(self, now_ps: int, journey: Journey) -> None:
+        """A token that was in flight when its sequence was preempted is out."""
+        self.gaps.came_late(now_ps, journey)
         if journey.first_token_ps is None:
             journey.first_token_ps = now_ps
 
@@ -176,6 +194,16 @@ class Recording:
             self.padding_context_tokens += batch.padding_context * steps + grown
         self._computes(batch, steps, batch.decode_tokens + batch.padding_tokens)
         self.gaps.leapt(start_ps, ramp, steps, batch.decode_tokens)
+
+    def leaping(self, start_ps: int, ramp: Ramp, clock: int) -> None:
+        """From now on the pool changes in the steps of `ramp`, the first of which began when `clock` decodes were."""
+        if self.cache is not None:
+            self.cache.moment.leap(start_ps, ramp, clock)
+
+    def landed(self) -> None:
+        """The steps of a leap are done: the pool changes when the clock says."""
+        if self.cache is not None:
+            self.cache.moment.land()
 
     def _computes(self, batch: Batch, steps: int, sequences: int) -> None:
         rows = batch.decode_tokens + batch.padding_tokens

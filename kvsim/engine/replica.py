@@ -6,7 +6,7 @@ that comes in the middle cuts the leap at the end of the step in progress. With 
 reaches the same state, times and records, bit for bit.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from simpy import Event
 
@@ -65,7 +65,10 @@ class Replica:
         self._flight: Flight | None = None
         self._next: Event | None = None
         """The event at which the flight ends, or an idle replica wakes; any other has been overtaken."""
-        self._foresight = Foresight(self.allocator, recording.memory.never_written)
+        self._planned: StepPlan | None = None
+        """The step after the one in flight, where that is planned already."""
+        beyond = scheduler.depth - 1
+        self._foresight = Foresight(self.allocator, recording.memory.never_written, max_model_len, beyond=beyond)
         self._takeoff = Takeoff(scheduler, timing, recording, self._foresight, reference_need=reference_need)
         self._unforked: dict[int, Journey] = {}
         """Samples whose prompt is still being computed, by the sequence that they will be."""
@@ -78,6 +81,9 @@ class Replica:
         """A request arrives now."""
         now, recording, allocator = self.clock.now_ps, self.recording, self.allocator
         journey = entering(request, self.max_model_len)
+        most = self.scheduler.most_output(journey.sequence)
+        if most is not None:
+            journey.cut(most)
         self.end_ps = now
         need = first_need(self.scheduler, journey)
         if request.prompt_tokens >= self.max_model_len or need > allocator.most_slots:
@@ -113,17 +119,35 @@ class Replica:
         self._audit()
 
     def cancel(self, journey: Journey) -> None:
-        """The client of a request gives up now. What waits ends at once, what runs when the step is over."""
+        """The client of a request gives up now. What waits ends at once, what is in flight when the step is over."""
         live = [sample for sample in journey.samples if self.live.get(sample.sequence.id) is sample]
         if not live:
             return
         self.end_ps = self.clock.now_ps
         self._leaving.append(journey)
+        late = self._flight.late if self._flight else ()
         for sample in live:
-            if sample.sequence.id not in self.scheduler.running:
+            if sample.sequence.id not in self.scheduler.running and sample.sequence not in late:
                 self._end(sample, "cancelled")
-        self._cut()
+        if not self._nobody_left():
+            self._cut()
         self._audit()
+
+    def no_more(self) -> None:
+        """The last request has come."""
+        self.exhausted = True
+        if self._flight is not None:
+            self._nobody_left()
+
+    def _nobody_left(self) -> bool:
+        """What is in flight, or planned, computes for nobody, and nobody will come: the run is over now."""
+        if self.live or not self.exhausted:
+            return False
+        if self._flight is not None:
+            self._flight.stop(self.clock.now_ps)
+        self._flight = self._planned = None
+        self._rest()
+        return True
 
     def halt(self) -> None:
         """The horizon: what runs and what waits stays unfinished; the step in progress counts up to now."""
@@ -135,8 +159,7 @@ class Replica:
             self.end_ps = now
         for journey in list(self.live.values()):
             self._end(journey, "unfinished")
-        self.recording.memory.rest(now, self.allocator.usage().cached)
-        self._note_addresses(stalled=True)
+        self._rest()
         self._audit()
 
     # Steps and leaps.
@@ -154,9 +177,12 @@ class Replica:
         if event is not self._next:
             return
         if self._flight is not None:
-            sampled = self._flight.finish(self.live)
-            self._flight = None
-            self._finish_due(self._sampled(sampled) if sampled else [])
+            flight, self._flight = self._flight, None
+            sampled = flight.finish(self.live)
+            due = self._sampled(sampled) if sampled else []
+            if flight.late:
+                due += self._came_late(flight.late)
+            self._finish_due(due)
             if self._foresight.beams.to_come:
                 self._replace_due()
             if self._leaving:
@@ -167,40 +193,57 @@ class Replica:
                 self._leaving.clear()
                 self._hand_over()
         self._audit()
-        self._begin()
+        if not self._nobody_left():
+            self._begin()
 
     def _begin(self) -> None:
         now = self.clock.now_ps
         if self._horizon_ps is None or now < self._horizon_ps:
             self._flight = (self._takeoff.leap(now) if self._leaps else None) or self._step(now)
         if self._flight is None:
-            self._next = None
-            self.recording.memory.rest(now, self.allocator.usage().cached)
-            self._note_addresses(stalled=True)
+            self._rest()
         elif self._flight.end_ps <= now:
             raise CheckError(f"a step from {now} ps to {self._flight.end_ps} ps: the clock must go forward, never back")
         else:
             self._schedule(self._flight.end_ps - now)
 
+    def _rest(self) -> None:
+        """Nothing runs from now on."""
+        self._next = None
+        self.recording.memory.rest(self.clock.now_ps, self.allocator.usage().cached)
+        self._note_addresses(stalled=True)
+
     def _step(self, now: int) -> Flight | None:
-        """Plan one step; None when there is nothing to do."""
-        plan = self._next_plan(now)
+        """Begin one step, and plan the one after it where two are in flight; None when there is nothing to do."""
+        plan, self._planned = self._planned, None
+        plan = plan or self._next_plan(now)
         if plan is None:
             return None
+        if self.scheduler.depth > 1:
+            self._planned = self._next_plan(now, ahead=True)
+            if self.exhausted and not self.live:
+                # The last of them failed by it, and the step that would begin computes for nobody.
+                self._planned = None
+                return None
+        duration_ps = self._takeoff.duration_ps(plan)
+        self.scheduler.launched(plan)
         self.recording.planned(plan)
         if self._addresses is not None:
             self._note_addresses(stalled=plan.stalled)
-        tokens = plan.decodes
+        tokens = plan.decodes + len(plan.late)
         for chunk in plan.chunks:
             if chunk.written + chunk.tokens == chunk.sequence.tokens:
                 tokens += chunk.sequence.seats
         self._progress.step(now, tokens)
-        return self._takeoff.step(now, plan, tokens)
+        return self._takeoff.step(now, duration_ps, plan, tokens, self._planned)
 
     # Plans.
 
-    def _next_plan(self, now: int) -> StepPlan | None:
-        """The next plan that computes something; None when there is nothing to do."""
+    def _next_plan(self, now: int, *, ahead: bool = False) -> StepPlan | None:
+        """The next plan that computes something; None when there is nothing to do.
+
+        With `ahead` a step is about to begin, whose result may be what everyone waits for.
+        """
         scheduler = self.scheduler
         idle: StepPlan | None = None
         # A plan may only abort or preempt; each of these leaves one request fewer to do it to.
@@ -215,6 +258,8 @@ class Replica:
                 plan.moved_before(idle)
             if not plan.empty:
                 return plan
+            if ahead and not (plan.aborted or plan.preempted):
+                return None
             idle = plan
         if not (scheduler.running_count or scheduler.waiting_count):
             if idle:
@@ -245,6 +290,8 @@ class Replica:
                 foresight.expect(journey)
         for chunk in plan.chunks:
             foresight.holds(live[chunk.sequence.id])
+        for sequence in plan.ahead:
+            foresight.holds(live[sequence.id])
 
     # Ends.
 
@@ -260,6 +307,16 @@ class Replica:
                 due.append(sequence)
             elif journey.request.replacements and journey is journey.samples[0]:
                 self._foresight.beams.expect(self.allocator.decodes.clock, journey)
+        return due
+
+    def _came_late(self, sequences: Iterable[Sequence]) -> list[Sequence]:
+        """Tokens of these were in flight when they were preempted; returns those for which it was the last."""
+        now, due = self.clock.now_ps, []
+        for sequence in sequences:
+            journey = self.live[sequence.id]
+            self.recording.came_late(now, journey)
+            if sequence.tokens > journey.written_in_all:
+                due.append(sequence)
         return due
 
     def _replace_due(self) -> None:

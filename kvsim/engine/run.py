@@ -1,7 +1,7 @@
 """One run: requests come in, a replica serves them, everything is recorded."""
 
 import gc
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -9,6 +9,7 @@ from statistics import median_low
 
 from simpy import Event
 
+from kvsim.content import Layers
 from kvsim.engine.arrivals import After, Feedback
 from kvsim.engine.check import Auditor
 from kvsim.engine.clock import ARRIVAL, HORIZON, At, Clock
@@ -46,6 +47,8 @@ def simulate(
     stepwise: bool = False,
     check: bool = False,
     addresses: bool = False,
+    layers: Layers | None = None,
+    kv_events: bool = False,
     on_end: Callable[[], None] | None = None,
     after: After | None = None,
 ) -> RunLog:
@@ -53,7 +56,8 @@ def simulate(
 
     `window` and `warmup_ps` say what is measured (see `MemoryRecorder`). `stepwise` turns leaps off. `check` audits
     everything after every step. `addresses` records where every slot goes (`RunLog.recording.addresses`), step by step
-    as with `stepwise`. `on_end` is called whenever a request ends, and `after` closes the loop: it gives those that
+    as with `stepwise`. `layers` says which layer of sharing contents belong to. `kv_events` keeps what happens in a
+    cache, event by event. `on_end` is called whenever a request ends, and `after` closes the loop: it gives those that
     come because of it, beside the `requests` that come by themselves. Raises RunError when the run makes no progress,
     CheckError when an invariant breaks, InputError when the requests are not in order of arrival.
     """
@@ -67,8 +71,17 @@ def simulate(
         raise InputError(f"the workload has no requests{where}; a run needs at least one")
     allocator = scheduler.allocator
     reference_need = median_low(first_need(scheduler, entering(request, max_model_len)) for request in known)
-    recording = Recording(allocator, window=window, warmup_ps=warmup_ps, check=check, addresses=addresses)
     clock = Clock()
+    recording = Recording(
+        allocator,
+        window=window,
+        warmup_ps=warmup_ps,
+        check=check,
+        addresses=addresses,
+        clock=clock,
+        layers=layers,
+        kv_events=kv_events,
+    )
     coming = chain(first, stream)
     feedback = None if after is None else Feedback(clock, coming, after, stops=stops)
     replica = Replica(
@@ -84,7 +97,7 @@ def simulate(
         on_end=on_end if feedback is None else _both(feedback.ended, on_end),
     )
     if feedback is None:
-        clock.process(_arrivals(clock, coming, replica))
+        _Arrivals(clock, coming, replica)
     else:
         feedback.begin(replica)
     if warmup_ps:
@@ -133,19 +146,34 @@ def _coming(requests: Iterable[Request], stops: bool) -> Iterator[Request | None
         yield None
 
 
-def _arrivals(clock: Clock, requests: Iterator[Request | None], replica: Replica) -> Generator[Event, None, None]:
-    """The SimPy process that brings the requests in; with the last one the measured window closes."""
-    for request in requests:
-        if request is None:
-            return
-        delay = request.arrival_ps - clock.now_ps
-        if delay < 0:
-            raise InputError(
-                f"request {request.id} arrives at {request.arrival_ps} ps, before the one ahead of it; "
-                f"requests must come in order of arrival"
-            )
-        if delay:
-            yield clock.timeout(delay)
-        replica.submit(request)
-    replica.exhausted = True
-    replica.recording.memory.close(clock.now_ps)
+class _Arrivals:
+    """Brings the requests in, with one event for each moment; with the last one the measured window closes."""
+
+    def __init__(self, clock: Clock, requests: Iterator[Request | None], replica: Replica) -> None:
+        self._clock = clock
+        self._requests = requests
+        self._replica = replica
+        self._next: Request | None = None
+        At(clock, 0, ARRIVAL, self._arrive)
+
+    def _arrive(self, event: Event) -> None:
+        """The next one is here, and all who come with it."""
+        clock, submit = self._clock, self._replica.submit
+        if self._next is not None:
+            submit(self._next)
+        for request in self._requests:
+            if request is None:
+                return
+            delay = request.arrival_ps - clock.now_ps
+            if delay > 0:
+                self._next = request
+                At(clock, delay, ARRIVAL, self._arrive)
+                return
+            if delay < 0:
+                raise InputError(
+                    f"request {request.id} arrives at {request.arrival_ps} ps, before the one ahead of it; "
+                    f"requests must come in order of arrival"
+                )
+            submit(request)
+        self._replica.no_more()
+        self._replica.recording.memory.close(clock.now_ps)

@@ -29,17 +29,24 @@ class Takeoff:
         self._foresight = foresight
         self._reference_need = reference_need
 
-    def step(self, now_ps: int, plan: StepPlan, tokens: int) -> StepInFlight:
-        """The planned step, which emits `tokens` tokens."""
-        prefill = sum(chunk.tokens for chunk in plan.chunks)
+    def duration_ps(self, plan: StepPlan) -> int:
+        """How long the planned step takes, with all that it computes in vain."""
+        return self._timing.step_ps(plan)
+
+    def step(
+        self, now_ps: int, duration_ps: int, plan: StepPlan, tokens: int, following: StepPlan | None
+    ) -> StepInFlight:
+        """The planned step, which emits `tokens` tokens; `following`: the one after it, if that is planned too."""
+        prefill = sum([chunk.tokens for chunk in plan.chunks])
         return StepInFlight(
             now_ps,
-            self._timing.step_ps(plan),
+            duration_ps,
             plan,
             self._scheduler,
             self._recording,
             self._beside(),
             self._batch(prefill, plan.decodes, plan.padding_tokens, plan.rows.context, tokens),
+            ahead=int(following is not None and following.decodes > 0),
         )
 
     def leap(self, now_ps: int) -> LeapInFlight | None:
@@ -69,7 +76,7 @@ class Takeoff:
             now_ps,
             ramp,
             leap,
-            self._allocator,
+            self._scheduler,
             self._recording,
             self._beside(),
             self._batch(0, count, rows - count, context, count),

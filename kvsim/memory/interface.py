@@ -1,4 +1,4 @@
-"""The seam between the KV memory and everything above it: one allocator, ten verbs.
+"""The seam between the KV memory and everything above it: one allocator, eleven verbs.
 
 An allocator has no clock and no truth: it never learns how long an output will be (only `reserve` with `pow2` or
 `oracle` may, by definition). Every verb that can fail is atomic: it succeeds whole or changes nothing.
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 from typing import NamedTuple
 
+from kvsim.memory.residency import CacheListener
 from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, DecodeSet, Grant, PoolUse, Short, Upkeep
 
@@ -39,9 +40,16 @@ class Leap(ABC):
     def unwritten_peak(self, first: int, last: int) -> int:
         """Most slots owned and not written during any of the steps first..last-1."""
 
+    def cached_sum(self, steps: int, a: int, b: int) -> int:
+        """Sum over the first `steps` steps j of (a + b j) x slots cached during step j; these only become fewer."""
+        return self.use_at(0).cached * (a * steps + b * (steps * (steps - 1) // 2)) if steps else 0
+
     @abstractmethod
     def apply(self, steps: int) -> None:
-        """Do `steps` of them: equal, bit for bit, to that many times acquire and settle. Mutates."""
+        """Do `steps` of them: equal, bit for bit, to that many times acquire and settle. Mutates.
+
+        What is stored or evicted in a step is told to the listener while `decodes.clock` stands at that step.
+        """
 
 
 class Extent(NamedTuple):
@@ -98,6 +106,17 @@ class Allocator(ABC):
         """
         return 0
 
+    def hit_lasts(self, sequence: Sequence, limit: int) -> int:
+        """How many of `limit` decode steps leave as it is what `lookup` finds of a waiting sequence. Pure.
+
+        And with it the room that its admission takes. Only where `caches` says so can it change.
+        """
+        return limit
+
+    def listen(self, listener: CacheListener) -> None:
+        """Tell `listener` what is stored, found and evicted from now on; only where `caches` says so. Mutates."""
+        raise NotImplementedError(f"{self.name} keeps nothing that could be found again")
+
     @abstractmethod
     def acquire(self, asks: Seq[Ask], *, decodes: bool = False) -> Grant | Short:
         """Get slots for all `asks`, in admission order, and with `decodes` one more for every decoding sequence.
@@ -111,8 +130,8 @@ class Allocator(ABC):
     def settle(self, chunks: Iterable[Chunk], *, stalled: bool = False) -> bool:
         """The step is over: every decoding sequence has written one token, each chunk its tokens. Mutates.
 
-        In a `stalled` step the decoding sequences stood still and had asked for nothing. True if slots came free by it
-        (the source of a copy), so that what did not fit may fit now.
+        In a `stalled` step the decoding sequences stood still and had asked for nothing. True if what did not fit may
+        fit now: slots came free by it (the source of a copy), or a waiting sequence may find something new.
         """
 
     @abstractmethod
@@ -152,6 +171,13 @@ class Allocator(ABC):
 
         Raises CheckError when it owns none: a double free.
         """
+
+    def preempt(self, sequence: Sequence) -> None:
+        """Give back every slot of a running `sequence` that will be admitted again. Mutates.
+
+        As `release`, but for those who keep more of what has ended than of what comes again.
+        """
+        self.release(sequence)
 
     @abstractmethod
     def leap(self, limit: int) -> Leap:

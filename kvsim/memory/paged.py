@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 
 from kvsim.errors import CheckError
-from kvsim.memory.interface import Leap
-from kvsim.memory.phases import phases_of
+from kvsim.memory.phases import PhaseLeap, phases_of
 from kvsim.memory.sharing import Sharing
 from kvsim.memory.written import WrittenBooks
 from kvsim.request import Sequence
@@ -100,7 +99,7 @@ class BlockAllocator(WrittenBooks):
             if need > free:
                 return self._short(blocks)
             more.append(blocks)
-        copies, copied = len(writers), sum(map(sharing.copy, writers))
+        copies, copied = (len(writers), sum(map(sharing.copy, writers))) if writers else (0, 0)
         if decodes:
             self._together = True
             if sharing.copies_due:
@@ -241,38 +240,30 @@ class PagedAllocator(BlockAllocator):
         return written // self.block_size * self.block_size
 
 
-class PagedLeap(Leap):
+class PagedLeap(PhaseLeap):
     """Decode steps of a pool of blocks: who crosses a block boundary when follows from the phases."""
 
-    __slots__ = ("_allocator", "_clock", "_retired")
+    __slots__ = ("_allocator",)
 
     def __init__(self, allocator: BlockAllocator, limit: int) -> None:
         self._allocator = allocator
-        self._clock = allocator.decodes.clock
-        self._retired = allocator.retired_unwritten if allocator.dead else 0
-        self.bound = allocator.decodes.count * allocator.block_size + self._retired
+        phases, clock = allocator.phases, allocator.decodes.clock
         # Blocks that must be copied first are had by a step of their own.
         due = allocator.sharing.copies_due
-        self.steps = 0 if due else allocator.phases.served(self._clock, limit, allocator.free_blocks)
+        steps = 0 if due else phases.served(clock, limit, allocator.free_blocks)
+        super().__init__(phases, clock, steps, others=allocator.retired_unwritten if allocator.dead else 0)
 
     def apply(self, steps: int) -> None:
         allocator = self._allocator
-        blocks = allocator.phases.blocks(self._clock, steps)
+        blocks = self._phases.blocks(self._clock, steps)
         allocator.take(blocks, blocks)
         allocator.decodes.advance(steps)
 
     def use_at(self, step: int) -> PoolUse:
         allocator = self._allocator
-        free = (allocator.free_blocks - allocator.phases.blocks(self._clock, step + 1)) * allocator.block_size
+        free = (allocator.free_blocks - self._phases.blocks(self._clock, step + 1)) * allocator.block_size
         used, dead = allocator.written_slots + allocator.decodes.count * step, allocator.dead
         return PoolUse(used, allocator.pool_slots - free - used - dead, dead, 0, 0, free, free)
-
-    def unwritten_sum(self, steps: int, a: int, b: int) -> int:
-        total = self._allocator.phases.unwritten_sum(self._clock, steps, a, b)
-        return total + self._retired * (a * steps + b * (steps * (steps - 1) // 2))
-
-    def unwritten_peak(self, first: int, last: int) -> int:
-        return self._allocator.phases.unwritten_peak(self._clock + first, last - first) + self._retired
 
 
 _GRANT = Grant()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from kvsim.content import LAYERS
 from kvsim.step import CLASSES
 
 
@@ -31,6 +32,14 @@ _CLASS_MEANINGS = {
     "free": "free and usable",
 }
 
+_LAYER_MEANINGS = {
+    "system": "all requests have",
+    "group": "some requests have: an application, a document",
+    "session": "the turns of its conversation have",
+    "own": "came up with one request alone: an earlier output, or the prompt for another sample of it",
+    "unknown": "are shared in a layer that nobody told",
+}
+
 TABLES: Mapping[str, TableForm] = {
     "requests": TableForm(
         "one row per request that arrived, in the order of id; empty cells: it never got that far",
@@ -54,6 +63,10 @@ TABLES: Mapping[str, TableForm] = {
             "swapped_tokens": Column("int64", "tokens whose KV was moved to host memory at its preemptions, tokens"),
             "hit_tokens": Column("int64", "prompt tokens found cached at its first admission, tokens"),
             "rehit_tokens": Column("int64", "tokens found cached when it came back after preemptions, tokens"),
+            **{f"hit_{layer}_tokens": Column("int64", f"those of `hit_tokens` that {_LAYER_MEANINGS[layer]}, tokens")
+               for layer in LAYERS},
+            "regret_tokens": Column("int64", "prompt tokens not found at its first admission although they had been "
+                                    "cached: they, or something before them, had been evicted; tokens"),
             "samples": Column("int64", "outputs asked for the one prompt; tokens and counts are sums over them"),
             "queue_s": Column("double", "arrival to first scheduled, seconds"),
             "prefill_s": Column("double", "first scheduled to first output token, seconds"),

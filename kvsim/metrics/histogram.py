@@ -9,6 +9,9 @@ from bisect import bisect_left
 
 from kvsim.metrics.memory.ramp import Ramp
 
+PERCENTILES = (50, 90, 95, 99)
+"""Those that are told of every distribution."""
+
 _PER_OCTAVE = 256
 
 
@@ -60,14 +63,14 @@ class DurationHistogram:
                 done = upto
             sum_ps, last_ps = ramp.until(steps), ramp.step(steps - 1)
         else:
-            while done < steps:
-                bucket, upto = bucket_of(first_ps + rise_ps * done), steps
-                if rise_ps:
-                    upto = min(steps, -(-(lower_edge(bucket + 1) - first_ps) // rise_ps))
+            last_ps = first_ps + rise_ps * (steps - 1)
+            last_bucket = bucket_of(last_ps)
+            while (bucket := bucket_of(first_ps + rise_ps * done)) != last_bucket:
+                upto = -(-(lower_edge(bucket + 1) - first_ps) // rise_ps)
                 counts[bucket] = counts.get(bucket, 0) + times * (upto - done)
                 done = upto
+            counts[bucket] = counts.get(bucket, 0) + times * (steps - done)
             sum_ps = first_ps * steps + rise_ps * (steps * (steps - 1) // 2)
-            last_ps = first_ps + rise_ps * (steps - 1)
         self.count += times * steps
         self.sum_ps += times * sum_ps
         if last_ps > self.max_ps:
@@ -85,3 +88,13 @@ class DurationHistogram:
                 low, high = lower_edge(bucket), lower_edge(bucket + 1)
                 return min((low + high - 1) / 2, float(self.max_ps))
         return float(self.max_ps)
+
+    def spread(self, unit: int) -> dict[str, float] | None:
+        """Mean and maximum, exact, and percentiles to half a bucket (0.2 %), in `unit`; None when empty."""
+        if not self.count:
+            return None
+        return {
+            "mean": self.sum_ps / self.count / unit,
+            **{f"p{p}": (self.quantile_ps(p / 100) or 0.0) / unit for p in PERCENTILES},
+            "max": self.max_ps / unit,
+        }

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kvsim.content import ENDLESS, Content, Run, own_stream
+from kvsim.content import ENDLESS, LAYERS, Content, Run, own_stream
 from kvsim.request import Request, Sequence
 from kvsim.step import Short
 
@@ -22,12 +22,14 @@ class Journey:
         "first_scheduled_ps",
         "first_token_ps",
         "high_water",
+        "hit_layers",
         "hit_tokens",
         "last_token_ps",
         "limit",
         "lost_tokens",
         "preemptions",
         "recomputed_tokens",
+        "regret_tokens",
         "rehit_tokens",
         "request",
         "sequence",
@@ -55,6 +57,10 @@ class Journey:
         """Prompt tokens that it came with when it was first admitted."""
         self.hit_tokens = 0
         """Those of them that it found cached."""
+        self.hit_layers = NO_HITS
+        """Those by layer of sharing."""
+        self.regret_tokens = 0
+        """Prompt tokens that it did not find, although they had been cached once."""
         self.rehit_tokens = 0
         """Tokens that it found cached when it was admitted again, after preemptions."""
         self.several: list[Journey] | None = None
@@ -69,6 +75,12 @@ class Journey:
         """Those of all samples of the request, the first one's first."""
         # A list kept in it would make a ring of every journey, which only the garbage collector could undo.
         return self.several or [self]
+
+    def cut(self, most_tokens: int) -> None:
+        """The engine lets none of its samples emit more tokens than this. Mutates."""
+        for sample in self.samples:
+            if most_tokens < sample.allowed:
+                sample.allowed, sample.limit = most_tokens, "max_model_len"
 
     @property
     def written_in_all(self) -> int:
@@ -87,6 +99,9 @@ class Journey:
         """It has emitted its last token and is still there: static batching keeps it to the end of its batch."""
         return not self.sequence.decoding and self.sequence.written == self.written_in_all
 
+
+NO_HITS = (0,) * len(LAYERS)
+"""Nothing found in any layer of sharing."""
 
 MOST_SAMPLES = 1 << 16
 """More samples than this no request has."""
@@ -177,6 +192,9 @@ class Ended(NamedTuple):
     asked_tokens: int = 0
     hit_tokens: int = 0
     rehit_tokens: int = 0
+    hit_layers: tuple[int, ...] = NO_HITS
+    """`hit_tokens` by layer of sharing, in the order of `content.LAYERS`."""
+    regret_tokens: int = 0
 
     @property
     def gaps(self) -> int:
@@ -216,6 +234,8 @@ class RequestLog:
         self.last_arrival_ps = 0
         self.clipped = 0
         """Requests whose output was cut at the model's limit."""
+        self.hit_layers = self.rehit_layers = NO_HITS
+        """Tokens that were found cached, at first admissions and after preemptions, by layer of sharing."""
 
     def arrive(self, journey: Journey) -> None:
         """A request has arrived."""
@@ -247,15 +267,25 @@ class RequestLog:
         journey.swapped_tokens += swapped_tokens
         journey.high_water = max(journey.high_water, lost_tokens)
 
-    def admitted(self, now_ps: int, journey: Journey, hit_tokens: int) -> None:
-        """A waiting request starts to run, with so many of its tokens found cached."""
+    def admitted(
+        self,
+        now_ps: int,
+        journey: Journey,
+        hit_tokens: int,
+        layers: tuple[int, ...] = NO_HITS,
+        regret_tokens: int = 0,
+    ) -> None:
+        """A waiting request starts to run, with so many of its tokens found cached (by layer: `layers`)."""
         journey.blocked_cause = None
         if journey.first_scheduled_ps is None:
             journey.first_scheduled_ps = now_ps
             journey.asked_tokens = journey.request.prompt_tokens
-            journey.hit_tokens = hit_tokens
+            journey.hit_tokens, journey.hit_layers = hit_tokens, layers
+            journey.regret_tokens = regret_tokens
+            self.hit_layers = added(self.hit_layers, layers)
         else:
             journey.rehit_tokens += hit_tokens
+            self.rehit_layers = added(self.rehit_layers, layers)
 
     def written(self, journey: Journey, before: int, tokens: int) -> None:
         """A chunk is written: what lies below the high water mark was computed before."""
@@ -290,6 +320,8 @@ class RequestLog:
                 asked_tokens=sum(sample.asked_tokens for sample in samples),
                 hit_tokens=sum(sample.hit_tokens for sample in samples),
                 rehit_tokens=sum(sample.rehit_tokens for sample in samples),
+                hit_layers=added(*(sample.hit_layers for sample in samples)),
+                regret_tokens=sum(sample.regret_tokens for sample in samples),
             )
         )
         return True
@@ -318,7 +350,14 @@ def _record(now_ps: int, journey: Journey, end: str, generated: int) -> Ended:
         asked_tokens=journey.asked_tokens,
         hit_tokens=journey.hit_tokens,
         rehit_tokens=journey.rehit_tokens,
+        hit_layers=journey.hit_layers,
+        regret_tokens=journey.regret_tokens,
     )
+
+
+def added(*layers: tuple[int, ...]) -> tuple[int, ...]:
+    """Tokens by layer of sharing, of all together."""
+    return tuple(map(sum, zip(*layers, strict=True)))
 
 
 _WORST_FIRST = ("rejected", "aborted", "cancelled", "unfinished", "finished")

@@ -9,7 +9,7 @@ import json
 import math
 import os
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 SCHEMA = 1
 """Version of the JSON contract; keys may be added under it, none taken away."""
 
+KV_EVENTS = "kv_events.jsonl"
+"""The file of the KV events in a run folder."""
+
 
 @dataclass
 class Result:
@@ -34,7 +37,8 @@ class Result:
     were asked for, to its columns; all columns of a table are equally long. `scenario_given` is the
     scenario's text, `scenario_resolved` maps every dotted key to its value and source. `provenance` says
     where each family of numbers comes from, `not_modelled` what the run leaves out, `notes` what else the
-    reader should know about this scenario, `published` what a paper prints for some of the metrics.
+    reader should know about this scenario, `published` what a paper prints for some of the metrics. `kv_events` are
+    the batches that a router would hear of the prefix cache (`prefix.kv_events`), None where they were not asked for.
     `wall_s` is the time the simulation itself took; it is shown to people and never stored, so that equal
     runs leave equal bytes.
     """
@@ -51,6 +55,7 @@ class Result:
     tables: Mapping[str, Mapping[str, Sequence[Any]]]
     notes: Sequence[str] = ()
     published: Mapping[str, Any] = field(default_factory=dict)
+    kv_events: Iterable[Mapping[str, Any]] | None = None
     wall_s: float | None = None
 
     @property
@@ -102,7 +107,7 @@ class Result:
         return self._frame("addresses")
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write the run folder: the scenario as given and as resolved, the summary, and Parquet tables.
+        """Write the run folder: the scenario as given and as resolved, the summary, Parquet tables, and KV events.
 
         Everything is rendered before anything is written, and each file appears whole or not at all. Equal
         results give equal bytes. Returns the paths written. Raises ValueError for NaN or infinity in the JSON
@@ -114,15 +119,23 @@ class Result:
             "resolved.json": to_json(self.scenario_resolved).encode(errors="backslashreplace"),  # names of files
             "summary.json": to_json(self.summary).encode(),
         }
-        absent = [name for name in ON_REQUEST if name not in self.tables]
         for name in TYPES:
-            if name not in absent:
+            if name in self.tables or name not in ON_REQUEST:
                 contents[f"{name}.parquet"] = self._parquet(name)
+        if self.kv_events is not None:
+            contents[KV_EVENTS] = self.kv_event_lines()
         folder.mkdir(parents=True, exist_ok=True)
-        for name in absent:
-            # An earlier run may have left one there.
-            (folder / f"{name}.parquet").unlink(missing_ok=True)
+        for name in (KV_EVENTS, *(f"{table}.parquet" for table in ON_REQUEST)):
+            if name not in contents:
+                # An earlier run may have left one there.
+                (folder / name).unlink(missing_ok=True)
         return [write_whole(folder / name, content) for name, content in contents.items()]
+
+    def kv_event_lines(self) -> bytes:
+        """The KV events as JSON Lines; ValueError where they were not recorded."""
+        if self.kv_events is None:
+            raise ValueError("KV events were not recorded; run again with kv_events=True (`kvsim run --kv-events`)")
+        return b"".join(json.dumps(batch, separators=(",", ":")).encode() + b"\n" for batch in self.kv_events)
 
     @classmethod
     def load(cls, folder: str | Path) -> "Result":
@@ -154,6 +167,7 @@ class Result:
                 for name in TYPES
                 if name not in ON_REQUEST or (folder / f"{name}.parquet").exists()
             },
+            kv_events=_read_json_lines(folder / KV_EVENTS) if (folder / KV_EVENTS).exists() else None,
         )
 
     def _columns(self, table: str) -> dict[str, Sequence[Any]]:
@@ -254,6 +268,13 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InputError(f"{path}: holds a {type(value).__name__}, not an object; write the run folder again")
     return value
+
+
+def _read_json_lines(path: Path) -> list[dict[str, Any]]:
+    try:
+        return [json.loads(line) for line in _read(path).splitlines()]
+    except ValueError as error:
+        raise InputError(f"{path}: is not JSON Lines ({error}); write the run folder again") from error
 
 
 def _read_parquet(path: Path) -> dict[str, Sequence[Any]]:

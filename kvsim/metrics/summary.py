@@ -5,19 +5,19 @@ records, and only the inter-token latency comes from a histogram.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Seq
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from kvsim.metrics.histogram import DurationHistogram
+from kvsim.metrics.histogram import PERCENTILES, DurationHistogram
 from kvsim.metrics.memory import SERIES, AddressLog, MemoryRecorder
+from kvsim.metrics.prefix import Residency, prefix_metrics
 from kvsim.metrics.requests import Ended, RequestLog
 from kvsim.metrics.window import Totals
 from kvsim.request import PS_PER_S
 from kvsim.step import CAUSES, CLASSES, ENDS, Upkeep
 
-PERCENTILES = (50, 90, 95, 99)
 _SHORT_SPAN = 10
 """Where arrivals span less than a tenth of the run, the window goes on to the last finish."""
 
@@ -85,6 +85,8 @@ class Run:
     """Prefixes that were computed once could be found again."""
     addresses: AddressLog | None = None
     """Only where it was asked for."""
+    residency: Residency | None = None
+    """What became of what was cached; only where `caches` says so."""
 
 
 def measured(run: Run) -> tuple[int, int, Totals]:
@@ -141,7 +143,6 @@ def metrics(run: Run) -> dict[str, Any]:
     done = [record for record in inside if record.end == "finished"]
     # As with tokens: what comes out at the very moment at which a stretch opens belongs to the step before it.
     out = [r for r in log.ended if r.end == "finished" and _during(time, r.end_ps, opening=False)]
-    asked_tokens = sum(record.asked_tokens for record in inside)
     blocked = dict.fromkeys(CAUSES, 0)
     for event in log.events:
         blocked[event.cause] += 1
@@ -172,12 +173,12 @@ def metrics(run: Run) -> dict[str, Any]:
         "fragmentation": _ratio(totals.scattered_ps, _free_ps(totals)) if run.memory.has_holes else None,
         "unusable_share": _ratio(totals.unusable_ps, totals.free_waiting_ps) if run.memory.has_holes else None,
         "blocked": blocked,
-        "hit_rate": _ratio(sum(record.hit_tokens for record in inside), asked_tokens) if run.caches else None,
+        **prefix_metrics(run.residency if run.caches else None, log, inside),
         "queue_s": spread(queue_ps(r) for r in inside),
         "prefill_s": spread(prefill_ps(r) for r in inside),
         "ttft_s": spread(ttft_ps(r) for r in inside),
         "tpot_s": spread(tpot_ps(r) for r in done),
-        "itl_s": gap_spread(run.gaps) if length_ps else None,
+        "itl_s": run.gaps.spread(PS_PER_S) if length_ps else None,
         "e2e_s": spread(r.end_ps - r.arrival_ps for r in done),
         "output_tokens_per_s": _ratio(totals.tokens * PS_PER_S, length_ps),
         "requests_per_s": _ratio(len(out) * PS_PER_S, length_ps),
@@ -269,18 +270,6 @@ def spread(values_ps: Iterable[float | None]) -> dict[str, float] | None:
         "mean": sum(values) / len(values) / PS_PER_S,
         **{f"p{p}": _percentile(values, p) / PS_PER_S for p in PERCENTILES},
         "max": values[-1] / PS_PER_S,
-    }
-
-
-def gap_spread(gaps: DurationHistogram) -> dict[str, float] | None:
-    """The same from the histogram: mean and maximum exact, percentiles to half a bucket (0.2 %)."""
-    if not gaps.count:
-        return None
-    quantile: Callable[[float], float | None] = gaps.quantile_ps
-    return {
-        "mean": gaps.sum_ps / gaps.count / PS_PER_S,
-        **{f"p{p}": (quantile(p / 100) or 0.0) / PS_PER_S for p in PERCENTILES},
-        "max": gaps.max_ps / PS_PER_S,
     }
 
 

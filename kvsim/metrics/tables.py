@@ -4,6 +4,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from kvsim.content import LAYERS
 from kvsim.metrics.memory import SERIES
 from kvsim.metrics.requests import whose
 from kvsim.metrics.summary import Run, prefill_ps, queue_ps, tpot_ps, ttft_ps
@@ -70,6 +71,8 @@ def _requests(run: Run) -> Table:
         "swapped_tokens": [r.swapped_tokens for r in records],
         "hit_tokens": [r.hit_tokens for r in records],
         "rehit_tokens": [r.rehit_tokens for r in records],
+        **{f"hit_{layer}_tokens": [r.hit_layers[place] for r in records] for place, layer in enumerate(LAYERS)},
+        "regret_tokens": [r.regret_tokens for r in records],
         "samples": [r.samples for r in records],
         "queue_s": [_seconds(queue_ps(r)) for r in records],
         "prefill_s": [_seconds(prefill_ps(r)) for r in records],

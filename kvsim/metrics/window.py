@@ -66,6 +66,13 @@ class Totals:
         if running > self.max_running:
             self.max_running = running
 
+    def reach(self, levels: tuple[int, ...]) -> None:
+        """The classes have come to these levels, in the order of `step.CLASSES`."""
+        peaks = self.peaks
+        for index, level in enumerate(levels):
+            if level > peaks[index]:
+                peaks[index] = level
+
     def beside(self, time_ps: int, shared: int, duplicate: int, host: int) -> None:
         """Some time in which so many slots were saved by sharing, kept twice, and taken in host memory."""
         if shared:

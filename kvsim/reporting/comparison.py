@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kvsim.content import LAYERS
 from kvsim.metrics.result import SCHEMA, Result
 from kvsim.step import CAUSES, CLASSES
 from kvsim.units import GIB
@@ -14,12 +15,20 @@ CAUSE_LABELS = {"never": "rejected: can never fit", "outgrown": "alone and outgr
 """How the table calls a cause for which an allocation failed, where the cause's own name does not tell."""
 
 BESIDE = {
-    "saved by sharing": ("saved_share", "what samples hold in common, of the slots that they would take apart"),
+    "saved by sharing": ("saved_share", "what sequences hold in common, of the slots that they would take apart"),
     "kept twice": ("duplicate_share", "slots of a prompt that another sample of the request keeps as well"),
     "scattered, of free": ("fragmentation", "free slots outside the largest hole"),
     "too small for the head": ("unusable_share", "while requests wait, free slots in holes too small for the next"),
 }
 """Rows beside the classes: label to the metric and what it is; shown where it is not zero throughout."""
+
+CACHED_SPREADS = (
+    ("reuse distance", "reuse_distance_tokens", "tokens", 0),
+    ("between two uses", "reuse_gap_s", "s", 1),
+    ("idle before evicted", "idle_before_evict_s", "s", 1),
+    ("cached until evicted", "cached_lifetime_s", "s", 1),
+)
+"""Rows of what is found and what is evicted: label, metric, unit, digits; shown where some result has them."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +115,19 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
     requests = [row("running", "", 1, _at("mean_running"), _at("max_running"))]
     requests.append(row("waiting, mean", "", 1, _at("mean_waiting")))
     requests += [count(end, end) for end in ends]
+    layers = [layer for layer in LAYERS if any((m.get("hit_tokens_by_layer") or {}).get(layer) for m in every)]
     cached = (
         row("hit rate", "%", 1, _percent(_at("hit_rate"))),
         count("not computed", "hit_tokens", "tokens"),
+        *(row(f"  of it {layer}", "tokens", 0, _at("hit_tokens_by_layer", layer)) for layer in layers),
         count("found again", "rehit_tokens", "tokens"),
-        row("evicted", "blocks", 0, _at("upkeep", "evictions")),
+        row("evicted", "tokens", 0, _evicted_tokens),
+        count("evicted, then wanted", "regret_tokens", "tokens"),
+        *(
+            row(label, unit, digits, _at(key, "p50"), _at(key, "p99"))
+            for label, key, unit, digits in CACHED_SPREADS
+            if any(m.get(key) for m in every)
+        ),
     )
     pressure = [
         count("preemptions", "preemptions"),
@@ -150,7 +167,7 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
         *([Group("Simulated / published", published)] if published else []),
         Group("KV memory, mean / peak", tuple(memory)),
         Group("Requests, mean / max", tuple(requests)),
-        *([Group("Prefixes found cached", cached)] if any(m["hit_rate"] is not None for m in every) else []),
+        *([Group("Prefixes found cached, p50 / p99", cached)] if any(m["hit_rate"] is not None for m in every) else []),
         Group("Pressure", tuple(pressure)),
         *([Group("Times blocked", tuple(blocked))] if blocked else []),
         Group("Latency, p50 / p99", tuple(latency)),
@@ -219,6 +236,12 @@ def _at(key: str, inner: str | None = None) -> Callable[[dict[str, Any]], Number
         return value.get(inner)  # type: ignore[no-any-return]
 
     return number
+
+
+def _evicted_tokens(metrics: dict[str, Any]) -> Number:
+    """What is evicted counts in blocks, or in pages."""
+    evictions, blocks = _at("upkeep", "evictions")(metrics), metrics["pool_blocks"]
+    return int(evictions * metrics["pool_tokens"] // blocks) if evictions is not None and blocks else None
 
 
 def _times(factor: float, number: Callable[[dict[str, Any]], Number]) -> Callable[[dict[str, Any]], Number]:

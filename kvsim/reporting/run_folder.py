@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kvsim.errors import InputError
 from kvsim.metrics.columns import TABLES
-from kvsim.metrics.result import Result, to_json, write_whole
+from kvsim.metrics.result import KV_EVENTS, Result, to_json, write_whole
 from kvsim.reporting.comparison import comparison_summary
 
 Progress = Callable[[float, str], None]
@@ -24,6 +24,10 @@ FILES = {
     "resolved.json": "every setting with its value and where it came from: a line of a file, `--set`, the engine's "
     "profile, or the default",
     SUMMARY: "the numbers: seed, version, provenance, what is not modelled, metrics, pools",
+    KV_EVENTS: "what a router would hear of the prefix cache, a line for each moment at which it changed: vLLM's "
+    "BlockStored and BlockRemoved as JSON; a hash is gone when it was removed as often as it was stored; "
+    "`token_ids` is empty, since tokens have no values here, and `runs` says what the blocks hold: [stream, offset, "
+    "tokens]",
     f"{FIGURE}.png": "whose the KV memory is over time, and the requests running and waiting",
     f"{FIGURE}.svg": "the same figure, to be scaled",
     f"{MAP_FIGURE}.png": "what lies at which address of the pool when, where addresses were recorded",

@@ -1,46 +1,29 @@
 """From a checked scenario to the objects of a run: names become policies, catalogue entries and numbers."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from kvsim.capacity.device import Device
-from kvsim.capacity.pages import PageRow, page_row
-from kvsim.capacity.tensors import kv_tensors
-from kvsim.catalog.engines import Profile, profile
+from kvsim.capacity.pages import page_row
+from kvsim.catalog.engines import profile
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import gpu
 from kvsim.catalog.models import model
 from kvsim.errors import InputError
-from kvsim.memory.contiguous import ContiguousAllocator
-from kvsim.memory.host import HostPool
-from kvsim.memory.interface import Allocator
-from kvsim.memory.no_cache import NoCacheAllocator
-from kvsim.memory.paged import PagedAllocator
-from kvsim.memory.prefix import PrefixAllocator
-from kvsim.memory.reserve import ReserveAllocator
-from kvsim.memory.virtual import VirtualAllocator
 from kvsim.metrics.summary import Slo
-from kvsim.scenario.deployment import chosen, planned
+from kvsim.scenario.building.allocators import block_size_of, units
+from kvsim.scenario.building.engines import Serving
+from kvsim.scenario.deployment import planned
 from kvsim.scenario.generated import generated, kinds_of_client, layers, limit, reshaped
 from kvsim.scenario.messages import located
 from kvsim.scenario.notes import not_modelled, notes
 from kvsim.scenario.pool import pool
 from kvsim.scenario.resolve import Scenario
 from kvsim.scenario.schema.fields import MOST
-from kvsim.scenario.schema.serving import (
-    ContiguousSettings,
-    NoCacheSettings,
-    PagedSettings,
-    ReserveSettings,
-    VirtualSettings,
-)
+from kvsim.scenario.schema.serving import VirtualSettings
 from kvsim.scenario.schema.settings import Settings
 from kvsim.scenario.schema.traffic import TimesOutput
-from kvsim.scheduling.batching import BatchScheduler
-from kvsim.scheduling.continuous import ContinuousScheduler
-from kvsim.scheduling.prefill_first import PrefillFirstScheduler
-from kvsim.scheduling.static import StaticScheduler
-from kvsim.timing.roofline import RooflineParameters, RooflineTiming, roofline_parameters
+from kvsim.scheduling.interface import Scheduler
+from kvsim.timing.roofline import RooflineTiming, roofline_parameters
 from kvsim.workload.clients.beam import Beam
 from kvsim.workload.clients.limits import Patience
 from kvsim.workload.sessions.loop import SessionTraffic
@@ -54,7 +37,7 @@ class Simulation:
 
     workload: Workload
     traffic: Traffic | SessionTraffic
-    scheduler: BatchScheduler
+    scheduler: Scheduler
     device: Device | None
     """The ledger of each rank's card; None where what a step takes is not known."""
     timing: RooflineTiming
@@ -100,19 +83,29 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     parameters = roofline_parameters(settings.timing.parameters)
     row = page_row(footprint, settings.allocator.page) if isinstance(settings.allocator, VirtualSettings) else None
     start = planned(scenario, rules)
-    kv = pool(settings, footprint, block_size=_block_size(settings, rules), row=row, planned=start)
+    kv = pool(settings, footprint, block_size=block_size_of(settings, rules), row=row, planned=start)
     if kv.slots > MOST:
         raise ValueError(f"pool_slots is {kv.slots:,}; a pool has at most {MOST:,} slots")
-    allocator = _allocator(settings, rules, footprint, kv.slots, limit, row, parameters)
-    block_size = allocator.block_size if isinstance(allocator, PagedAllocator | PrefixAllocator) else None
+    device = None if start is None else Device.serving(start, kv.slots * footprint.kv_bytes_per_token)
+    ahead = not parameters.page_map_s
+    serving = Serving(
+        scenario=scenario,
+        rules=rules,
+        footprint=footprint,
+        slots=kv.slots,
+        max_model_len=limit,
+        row=row,
+        mapped_ahead=ahead,
+    )
+    scheduler = serving.scheduler(device)
+    allocator = scheduler.allocator
+    block_size, read_size = units(allocator, rules)
     timing = RooflineTiming(
         footprint,
         gpu(settings.gpu),
         parameters,
-        block_size=block_size,
+        block_size=read_size,
     )
-    device = None if start is None else Device.serving(start, kv.slots * footprint.kv_bytes_per_token)
-    scheduler = _scheduler(scenario, rules, allocator, limit, footprint.kv_bytes_per_token, device)
     traffic = _traffic(scenario, identities=allocator.caches)
     return Simulation(
         workload=_workload(settings, reshaped(settings.workload, traffic), seed),
@@ -133,95 +126,6 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         not_modelled=not_modelled(settings, rules, footprint),
         notes=notes(settings, rules, footprint, kv.slots, device, start),
     )
-
-
-def _scheduler(
-    scenario: Scenario,
-    rules: Profile,
-    allocator: Allocator,
-    max_model_len: int,
-    kv_bytes_per_token: int,
-    device: Device | None,
-) -> BatchScheduler:
-    engine = scenario.settings.engine
-    preemption = chosen(engine.preemption, rules.preemption)
-    swap_space_bytes = chosen(engine.swap_space, rules.swap_space_bytes)
-    limits: dict[str, Any] = {
-        "max_num_seqs": chosen(engine.max_num_seqs, rules.max_num_seqs),
-        "max_num_batched_tokens": chosen(engine.max_num_batched_tokens, scenario.token_budget),
-        "preemption": preemption,
-        "victim": chosen(engine.victim, "last"),
-        "max_model_len": max_model_len,
-        "host": HostPool(swap_space_bytes // kv_bytes_per_token) if preemption == "swap" else None,
-    }
-    if device is not None and allocator.keeps:
-        budget, sequences = limits["max_num_batched_tokens"], limits["max_num_seqs"]
-        tokens = device.most_tokens(budget, sequences)
-        # A pool beside which not even a step of decoding has room is a what-if, and said to be one in the notes.
-        if sequences <= tokens < budget:
-            limits["workspace_tokens"] = tokens
-    name = chosen(engine.scheduler, rules.scheduler)
-    if name == "static":
-        return StaticScheduler(allocator, **limits)
-    limits["kernel"] = chosen(engine.kernel, rules.kernel)
-    if name == "prefill-first":
-        return PrefillFirstScheduler(allocator, **limits)
-    return ContinuousScheduler(
-        allocator,
-        long_prefill_token_threshold=chosen(engine.long_prefill_token_threshold, rules.long_prefill_token_threshold),
-        chunked_prefill=chosen(engine.chunked_prefill, rules.chunked_prefill),
-        reserve_full_isl=chosen(engine.reserve_full_isl, rules.reserve_full_isl),
-        **limits,
-    )
-
-
-def _block_size(settings: Settings, rules: Profile) -> int:
-    """Slots of a block: the paged allocator's, or the profile's for allocators that have none."""
-    allocator = settings.allocator
-    return chosen(allocator.block_size if isinstance(allocator, PagedSettings) else None, rules.block_size)
-
-
-def _allocator(
-    settings: Settings,
-    rules: Profile,
-    footprint: Footprint,
-    pool_slots: int,
-    max_model_len: int,
-    row: PageRow | None,
-    parameters: RooflineParameters,
-) -> Allocator:
-    allocator = settings.allocator
-    try:
-        if isinstance(allocator, NoCacheSettings):
-            return NoCacheAllocator()
-        if isinstance(allocator, VirtualSettings):
-            assert row is not None
-            # Mapping that takes no time is mapping that no step waits for.
-            ahead = not parameters.page_map_s
-            return VirtualAllocator(pool_slots, page_tokens=row.tokens, row_pages=row.pages, mapped_ahead=ahead)
-        if isinstance(allocator, PagedSettings):
-            caching = chosen(allocator.prefix_caching, rules.prefix_caching)
-            blocks = PrefixAllocator if caching else PagedAllocator
-            return blocks(
-                pool_slots,
-                block_size=_block_size(settings, rules),
-                watermark=chosen(allocator.watermark, rules.watermark),
-            )
-        if isinstance(allocator, ContiguousSettings):
-            tensors, rounding_slots = kv_tensors(footprint) if allocator.growth == "cat" else (1, 1)
-            return ContiguousAllocator(
-                pool_slots,
-                fit=allocator.fit,
-                growth=allocator.growth,
-                chunk=allocator.chunk,
-                tensors=tensors,
-                rounding_slots=1 if allocator.fit == "buddy" else rounding_slots,
-                compaction=allocator.compaction,
-            )
-        assert isinstance(allocator, ReserveSettings)
-        return ReserveAllocator(pool_slots, max_model_len=max_model_len, size=allocator.size, fit=allocator.fit)
-    except ValueError as error:
-        raise ValueError(f"allocator {allocator.name}: {error}") from error
 
 
 def _traffic(scenario: Scenario, *, identities: bool) -> Traffic | SessionTraffic:

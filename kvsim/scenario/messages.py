@@ -72,6 +72,7 @@ class Mistake:
 ARGUMENTS = {
     "pool_slots": ("pool.tokens", "pool.blocks", "pool.memory"),
     "block_size": ("allocator.block_size",),
+    "page_size": ("allocator.page_size",),
     "watermark": ("allocator.watermark",),
     "chunk": ("allocator.chunk",),
     "compaction": ("allocator.compaction",),

@@ -8,7 +8,13 @@ from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import gpu
 from kvsim.scenario.deployment import SCHEMES, chosen
 from kvsim.scenario.messages import alternatives
-from kvsim.scenario.schema.serving import ContiguousSettings, NoCacheSettings, PagedSettings, VirtualSettings
+from kvsim.scenario.schema.serving import (
+    ContiguousSettings,
+    NoCacheSettings,
+    PagedSettings,
+    RadixSettings,
+    VirtualSettings,
+)
 from kvsim.scenario.schema.settings import Settings
 from kvsim.units import SIZE_UNITS, format_size
 
@@ -69,11 +75,24 @@ def not_modelled(settings: Settings, rules: Profile, footprint: Footprint) -> li
     """What this run leaves out, in sentences for every output."""
     said = list(rules.known_deviations)
     shape = footprint.model
-    if isinstance(settings.allocator, PagedSettings):
+    allocator = settings.allocator
+    if isinstance(allocator, PagedSettings | RadixSettings):
         said.append("The allocator's own time on the host, beyond what a step costs in any case.")
-        if chosen(settings.allocator.prefix_caching, rules.prefix_caching):
+        if isinstance(allocator, RadixSettings) or chosen(allocator.prefix_caching, rules.prefix_caching):
             what = "Slots whose content another live request also holds"
             said.append(f"{what} are not counted while prefixes are cached.")
+    if isinstance(allocator, RadixSettings):
+        said.append(f"SGLang's scheduling: requests are ordered, admitted and preempted by the rules of {rules.name}.")
+        if settings.workload.samples > 1:
+            said.append(
+                "SGLang computes the prompt of several samples once before they start; here those that start in one "
+                "step compute it each."
+            )
+        if allocator.page_size < rules.block_size:
+            said.append(
+                f"How long attention takes to find single slots or short pages: it is charged as for blocks of "
+                f"{rules.block_size}."
+            )
     if isinstance(settings.allocator, ContiguousSettings) and settings.allocator.growth == "cat":
         said.append("Where the tensors of one request lie: they stay side by side, as one region.")
     if isinstance(settings.allocator, VirtualSettings):

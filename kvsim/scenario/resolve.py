@@ -147,6 +147,7 @@ _BY_PROFILE: dict[str, Callable[["Profile"], object]] = {
     "engine.long_prefill_token_threshold": lambda profile: profile.long_prefill_token_threshold,
     "engine.reserve_full_isl": lambda profile: profile.reserve_full_isl,
     "engine.scheduler": lambda profile: profile.scheduler,
+    "engine.async_scheduling": lambda profile: profile.pipeline_depth > 1,
     "engine.kernel": lambda profile: profile.kernel,
     "engine.preemption": lambda profile: profile.preemption,
     "engine.swap_space": lambda profile: size_text(profile.swap_space_bytes) if profile.swap_space_bytes else None,

@@ -35,9 +35,14 @@ class BatchScheduler(Growing, ABC):
         return Rows(decodes.count, decodes.written + decodes.count, 0 if self.allocator.keeps else decodes.pairs)
 
     def stable_steps(self, limit: int) -> int:
-        gathers = self._compact is not None and self._compact.scattered
-        if self.prefilling or gathers or not self.running or (self.waiting_count and not self._blocked):
+        waits = self.waiting_count
+        if self.prefilling or not self.running or (waits and not self._blocked):
             return 0
+        if self._compact is not None and self._compact.scattered:
+            return 0
+        if waits and self.allocator.caches and (head := self.head) is not None and self._has_seats(head):
+            # It is tried again in each step, with what it finds cached by then.
+            return self.allocator.hit_lasts(head, limit)
         return limit
 
     def silent_steps(self, longest_tokens: int) -> int:
@@ -115,6 +120,12 @@ class BatchScheduler(Growing, ABC):
 
     @abstractmethod
     def plan(self) -> StepPlan: ...
+
+    def launched(self, plan: StepPlan) -> None:
+        """A step is planned when the last one is over."""
+
+    def leapt(self, steps: int) -> None:
+        """The decode set is all that is known of those who decode."""
 
     def _planned(self, plan: StepPlan) -> StepPlan:
         """The plan with the decoding part of the step filled in, and what the whole takes where nothing is kept."""

@@ -72,7 +72,8 @@ class ContinuousScheduler(BatchScheduler):
             if self._outgrown(plan, head):
                 continue
             hit = self.allocator.lookup(head)
-            chunk, lacking = self._cap(head.tokens - hit), list[Blocked]()
+            chunk = self._cap(head.tokens - hit)
+            lacking: list[Blocked] = []
             if chunk > self.budget and not self.chunked_prefill:
                 # What it has generated since has made it too long for one step.
                 self._abort(plan, head, "activation", chunk)

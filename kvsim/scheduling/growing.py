@@ -89,7 +89,7 @@ class Growing(Queueing):
 
     def _preempt(self, victim: Sequence, plan: StepPlan) -> None:
         decoding = victim.decoding
-        self._drop(victim)
+        self._drop(victim, comes_again=True)
         # One that was scheduled in this very step before it was chosen computes nothing after all.
         plan.chunks[:] = [chunk for chunk in plan.chunks if chunk.sequence is not victim]
         plan.granted[:] = [sequence for sequence in plan.granted if sequence is not victim]

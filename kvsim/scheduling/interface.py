@@ -19,12 +19,18 @@ class Scheduler(Protocol):
     allocator: Allocator
     host: HostPool | None
     """Host memory for what is preempted, if there is any."""
+    depth: int
+    """Batches in flight at once: 1, or 2 where a step is planned when the one before it begins."""
 
     def submit(self, sequence: Sequence) -> None:
         """A new request joins the queue."""
 
     def declare(self, sequence: Sequence) -> int:
         """Tokens that a new request must be provided for from the start, by what its client declared; 0: its own."""
+        ...
+
+    def most_output(self, sequence: Sequence) -> int | None:
+        """Output tokens that the engine cuts a new request to, whatever its client and its model allow; None: none."""
         ...
 
     def forks(self, sequence: Sequence) -> bool:
@@ -38,6 +44,12 @@ class Scheduler(Protocol):
     def plan(self) -> StepPlan:
         """Decide the next step and get its memory. O(1) in the batch unless memory runs short, then O(running)."""
         ...
+
+    def launched(self, plan: StepPlan) -> None:
+        """The step begins. Where it was planned before the last one ended, what it computes in vain is left out."""
+
+    def leapt(self, steps: int) -> None:
+        """So many steps are over in which everyone decoded; the allocator knows already."""
 
     def complete(self, plan: StepPlan) -> list[Sequence]:
         """The step is over: what it computed is written. Returns those that sampled a token at the end of a prompt.

@@ -22,6 +22,7 @@ UNLIMITED = 1 << 62
 class Queueing:
     """The state of a scheduler (its parameters are described with `BatchScheduler`)."""
 
+    depth = 1
     chunked_prefill = False
     """A prompt may be computed in parts."""
 
@@ -124,6 +125,9 @@ class Queueing:
             return self.max_model_len
         return min(self.max_model_len, sequence.prompt_tokens + sequence.max_tokens)
 
+    def most_output(self, sequence: Sequence) -> int | None:
+        return None
+
     def forks(self, sequence: Sequence) -> bool:
         """See `Scheduler`; samples that could never run all at once come one by one."""
         room = self.preemption != "never" or self._commitment(sequence) <= self.allocator.pool_slots
@@ -169,7 +173,7 @@ class Queueing:
         if sequence.request is not None:
             self._partners[sequence.request] = self._partners.get(sequence.request, 0) + 1
 
-    def _drop(self, sequence: Sequence) -> None:
+    def _drop(self, sequence: Sequence, *, comes_again: bool = False) -> None:
         """It runs no more, and its room may be what the head of the queue waits for."""
         self._blocked = False
         if self.preemption == "never":
@@ -181,7 +185,7 @@ class Queueing:
             if not self._partners[sequence.request]:
                 del self._partners[sequence.request]
         self.prefilling.pop(sequence.id, None)
-        self.allocator.release(sequence)
+        (self.allocator.preempt if comes_again else self.allocator.release)(sequence)
         if self._compact:
             self._compact.leave(sequence)
 

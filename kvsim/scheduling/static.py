@@ -58,6 +58,6 @@ class StaticScheduler(WholePromptScheduler):
     def _growing(self) -> Iterable[Sequence]:
         return [sequence for sequence in self.running.values() if sequence.id not in self._ended]
 
-    def _drop(self, sequence: Sequence) -> None:
-        super()._drop(sequence)
+    def _drop(self, sequence: Sequence, *, comes_again: bool = False) -> None:
+        super()._drop(sequence, comes_again=comes_again)
         self._ended.discard(sequence.id)

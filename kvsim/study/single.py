@@ -35,21 +35,29 @@ def run(
     stepwise: bool = False,
     check: bool = False,
     addresses: bool = False,
+    kv_events: bool = False,
     progress: Progress | None = None,
 ) -> Result:
     """Simulate `scenario` once; `seed` replaces the scenario's.
 
     `stepwise` plans every step instead of leaping (the same result, slower). `check` counts everything again after
     every step. `addresses` records where every slot goes (`Result.addresses`), step by step as with `stepwise`; a row
-    for each output token, and some. The same scenario and seed give the same Result, but for `wall_s`.
+    for each output token, and some. `kv_events` keeps what a router would hear of the prefix cache
+    (`Result.kv_events`). The same scenario and seed give the same Result, but for `wall_s`.
     """
     seed = scenario.seed if seed is None else seed
     settings = scenario.settings
     simulation = build(scenario, seed)
-    if addresses and simulation.scheduler.allocator.caches:
+    caches = simulation.scheduler.allocator.caches
+    if kv_events and not caches:
         raise InputError(
-            f"{scenario.label}: addresses are recorded of blocks without contents only; leave --addresses or "
-            "allocator.prefix_caching out"
+            f"{scenario.label}: KV events tell of a prefix cache, and this run has none; set "
+            "allocator.prefix_caching: true or leave --kv-events out"
+        )
+    if addresses and caches:
+        raise InputError(
+            f"{scenario.label}: addresses are recorded only where slots keep no contents; leave --addresses out, or "
+            "use allocator: paged without prefix_caching"
         )
     started = time.perf_counter()
     log = simulate(
@@ -63,6 +71,8 @@ def run(
         stepwise=stepwise,
         check=check,
         addresses=addresses,
+        layers=simulation.workload.layers() if caches else None,
+        kv_events=kv_events,
         on_end=_reporter(scenario, simulation, progress),
         after=simulation.workload.after if simulation.workload.closed else None,
     )
@@ -89,8 +99,9 @@ def run(
         window=settings.window.until,
         slo=simulation.slo,
         warmup_ps=settings.window.warmup,
-        caches=simulation.scheduler.allocator.caches,
+        caches=caches,
         addresses=recording.addresses.log if recording.addresses else None,
+        residency=recording.cache.residency if recording.cache else None,
     )
     return Result(
         name=scenario.label,
@@ -108,6 +119,7 @@ def run(
         metrics=metrics(outcome),
         pools=pools(outcome),
         tables=Tables(outcome),
+        kv_events=recording.cache.events if recording.cache else None,
         wall_s=time.perf_counter() - started,
     )
 
@@ -124,7 +136,10 @@ def _of_trace(scenario: Scenario, simulation: Simulation) -> list[str]:
     if not isinstance(simulation.traffic, TraceTraffic):
         return []
     said = []
-    if scenario.settings.workload.on_bad_row == "drop" and (report := simulation.traffic.survey()).dropped:
+    # Rows may be no requests without being bad, such as failed calls; those of a run that broke off are not told.
+    asked = scenario.settings.workload.on_bad_row == "drop"
+    report = simulation.traffic.survey() if asked else simulation.traffic.report
+    if report is not None and report.dropped:
         reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(report.dropped.items()))
         said.append(f"{sum(report.dropped.values())} of {report.rows_read} rows of the trace were dropped ({reasons}).")
     caches, told = simulation.scheduler.allocator.caches, simulation.traffic.prefix_identity == "real"

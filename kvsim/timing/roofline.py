@@ -177,9 +177,9 @@ class RooflineTiming:
             tokens = plan.computed_anew
             base, token, pair, _ = self.anew(sequences, tokens)
             return base + token * tokens + pair * plan.pairs
-        tokens = sum(tokens for tokens, _ in chunks)
-        attention_ps = 0
+        tokens = attention_ps = 0
         for length, written in chunks:
+            tokens += length
             pairs = length * written + length * (length + 1) / 2
             read = (written + length) * self._kv_bytes
             attention_ps += round(PS_PER_S * max(pairs * self._pair_flops / self._prefill_rate, read / self._kv_rate))

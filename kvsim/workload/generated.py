@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import islice
 
+from kvsim.content import Layers
 from kvsim.workload.arguments import check_whole
 from kvsim.workload.arrivals import CHUNK, ArrivalProcess
 from kvsim.workload.lengths import JointRows, LengthDistribution, Tally
@@ -70,6 +71,10 @@ class GeneratedTraffic:
 
     def contents(self) -> None:
         """No two prompts are alike."""
+
+    def layers(self) -> Layers:
+        """Nobody shares anything."""
+        return Layers()
 
     def describe(self) -> dict[str, object]:
         """The report for the run folder: the process and the laws with their parameters."""

@@ -2,13 +2,15 @@
 
 import os
 from array import array
-from dataclasses import dataclass
-from itertools import chain, islice
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from kvsim.errors import InputError
 from kvsim.workload.arguments import check_whole
 from kvsim.workload.readers import READERS
-from kvsim.workload.readers.interface import BlockId, Intake, OnBadRow, PrefixReader
+from kvsim.workload.readers.interface import Intake, OnBadRow
+from kvsim.workload.readers.options import ReadOptions
+from kvsim.workload.readers.request import BlockId
 from kvsim.workload.trace import nothing_kept, opened, trace_path
 
 
@@ -44,32 +46,34 @@ def read_prefixes(
     block_tokens: int | None = None,
     on_bad_row: OnBadRow = "error",
     requests: int | None = None,
+    options: ReadOptions | None = None,
 ) -> Prefixes:
     """Read the prompts of a trace, or the first so many, into memory: 8 bytes a block.
 
     `block_tokens` beats what the file or its format says. InputError on a wrong file, and on one whose format tells
     nothing of what prompts share; ValueError on a wrong argument.
     """
-    if format is not None and format not in READERS:
-        raise ValueError(f"format: must be one of {', '.join(READERS)}; got {format!r}")
     for argument, value in (("block_tokens", block_tokens), ("requests", requests)):
         if value is not None:
             check_whole(argument, value, 1)
-    intake = Intake(str(trace), on_bad_row)
-    reader, first_line, lines = opened(trace_path(trace), None if format is None else READERS[format], intake)
-    if not isinstance(reader, PrefixReader):
-        able = ", ".join(name for name, one in READERS.items() if isinstance(one, PrefixReader))
+    options = options or ReadOptions()
+    if block_tokens is not None:
+        options = replace(options, block_tokens=block_tokens)
+    intake = Intake(str(trace), on_bad_row, options)
+    reader, source = opened(trace_path(trace), str(trace), format)
+    if reader.identity(source, options) == "absent":
+        able = ", ".join(name for name, one in READERS.items() if one.prefix_identity != "absent")
         raise InputError(
-            f"{trace}: a trace of format {reader.format} does not tell what prompts share, so no hit can be counted; "
+            f"{trace}: this trace (format {reader.format}) does not tell what prompts share, so no hit can be counted; "
             f"give one with ids of prefix blocks (formats: {able})"
         )
-    size = reader.block_tokens(first_line) if block_tokens is None else block_tokens
+    size = options.block_tokens or reader.block_tokens(source)
     numbers: dict[BlockId, int] = {}
     behind = array("q")
     """By block number the block before it where it was first seen; -1 at the head of a prompt."""
     tokens, prompts = array("q"), []
     other_ways = 0
-    for prompt in islice(reader.prompts(chain([first_line], lines), intake, size), requests):
+    for prompt in islice(reader.prompts(source, intake, size), requests):
         blocks = array("q")
         before = -1
         for block in prompt.blocks:

@@ -6,7 +6,7 @@ from itertools import count
 from math import ceil
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kvsim.content import Content, Run, own_stream
+from kvsim.content import Content, Layers, Run, own_stream
 from kvsim.errors import InputError
 from kvsim.request import PS_PER_S
 from kvsim.workload.arguments import check_not_negative, check_positive, check_share, check_whole
@@ -30,6 +30,9 @@ class Rows(Protocol):
 
     def contents(self) -> Iterator[Content] | None:
         """What the prompt of each row is."""
+
+    def layers(self) -> Layers:
+        """Which layer of sharing each stream of the contents belongs to."""
 
     def describe(self) -> dict[str, object]:
         """The report for the run folder."""
@@ -95,6 +98,10 @@ class Reshaped:
         if self._traffic.contents() is None:
             return None
         return self._contents()
+
+    def layers(self) -> Layers:
+        """As of the traffic itself."""
+        return self._traffic.layers()
 
     def describe(self) -> dict[str, object]:
         """The report of the traffic, and what was made of it."""

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from itertools import islice, repeat
 from typing import Protocol
 
-from kvsim.content import Content
+from kvsim.content import Content, Layers
 from kvsim.errors import PastClockError
 from kvsim.request import PS_PER_S, Request
 from kvsim.workload.arguments import check_whole
@@ -19,7 +19,7 @@ from kvsim.workload.clients.beam import Beam
 from kvsim.workload.clients.limits import MODEL_LIMIT, MaxTokens, Patience, max_tokens_rule
 from kvsim.workload.clients.tags import TagMix, Tags
 from kvsim.workload.generated import GeneratedTraffic
-from kvsim.workload.layers import LayerMap, Shared, Stack, layer_map
+from kvsim.workload.layers import Shared, Stack, layer_map
 from kvsim.workload.layers.stack import prompt
 from kvsim.workload.readers.interface import Row
 from kvsim.workload.sessions.drive import ByTheAnswers, by_the_clock
@@ -40,6 +40,9 @@ class Traffic(Protocol):
 
     def contents(self) -> Iterator[Content] | None:
         """What the prompt of each row is; None: nothing is known."""
+
+    def layers(self) -> Layers:
+        """Which layer of sharing each stream of `contents` belongs to, as far as it is known."""
 
     def describe(self) -> dict[str, object]:
         """What the run folder says of it: plain values, and no time or path of the machine."""
@@ -92,9 +95,12 @@ class Workload:
         """Whether requests come because others have ended."""
         return isinstance(self._traffic, SessionTraffic) and self._traffic.closed
 
-    def layers(self) -> LayerMap:
-        """Which layer each stream of the prompts' contents belongs to."""
-        return layer_map(self._layers) if self._layers else RECORDED
+    def layers(self) -> Layers:
+        """Which layer of sharing each stream of the prompts belongs to. May read a trace once more."""
+        in_sessions = isinstance(self._traffic, SessionTraffic)
+        if isinstance(self._traffic, SessionTraffic) or self._layers:
+            return layer_map(self._layers).layers(in_sessions=in_sessions)
+        return self._traffic.layers()
 
     def __iter__(self) -> Iterator[Request]:
         """Requests numbered from 0, made one by one as the run asks for them.
@@ -183,10 +189,6 @@ class Workload:
             "tenant": self._everyone.tenant,
             "mix": None if self._mix is None else [tags.describe() for tags in self._mix.kinds],
         }
-
-
-RECORDED = LayerMap(("trace",), (0,))
-"""What a trace tells of its prompts' contents is one layer."""
 
 
 def _on_clock(request: Request) -> Request:

@@ -4,22 +4,24 @@ import os
 from array import array
 from collections.abc import Iterator
 from difflib import get_close_matches
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 
-from kvsim.content import Content
+from kvsim.content import Content, Layers
 from kvsim.errors import InputError
 from kvsim.request import PS_PER_S
 from kvsim.workload.arguments import check_positive, check_whole
 from kvsim.workload.arrivals import as_written
 from kvsim.workload.readers import READERS, detect
-from kvsim.workload.readers.interface import Identity, Intake, OnBadRow, PrefixReader, Reader, Report, Row
-from kvsim.workload.readers.text import text_lines
+from kvsim.workload.readers.files.source import Source
+from kvsim.workload.readers.interface import Identity, Intake, OnBadRow, Reader, Report, Row
+from kvsim.workload.readers.options import ReadOptions
 from kvsim.workload.streams import Streams
-from kvsim.workload.trace_contents import prompt_contents
+from kvsim.workload.trace_contents import prompt_contents, prompt_layers
 
 PACKAGED = {
     "azure-conv-2023": "azure-conv-2023.csv",
+    "lmcache-web-agents": "lmcache-web-agents.jsonl",
     "mooncake-conversation": "mooncake-conversation.jsonl",
 }
 """Traces that come with kvsim, by name; source and licence in `data/README.md`."""
@@ -36,14 +38,16 @@ def trace_path(trace: str | os.PathLike[str]) -> Path:
     return Path(trace)
 
 
-def opened(path: Path, reader: Reader | None, intake: Intake) -> tuple[Reader, str, Iterator[str]]:
-    """The reader of a file (detected if None), the file's first line, and the lines after it."""
-    lines = text_lines(path, intake.trace)
-    first_line = next(lines, "")
-    if not first_line.strip():
-        what = "the first line is blank; it must name the columns" if first_line else "the trace is empty"
-        raise intake.wrong(what)
-    return reader or detect(first_line, intake.trace), first_line, lines
+def opened(path: Path, name: str, format: str | None) -> tuple[Reader, Source]:
+    """The reader of a trace (detected if `format` is None), and the trace; `name` is what messages call it.
+
+    InputError where it is of no known format, ValueError where the format's name is unknown.
+    """
+    if format is not None and format not in READERS:
+        raise ValueError(f"format: must be one of {', '.join(READERS)}; got {format!r}")
+    source = Source(path, name)
+    head = source.head
+    return (detect(head, name) if format is None else READERS[format]), source
 
 
 class TraceTraffic:
@@ -53,7 +57,7 @@ class TraceTraffic:
     `on_bad_row` "drop" leaves bad rows out and counts them. `sort` puts rows in order of time (equal times
     stay in file order) and holds some 60 bytes a row; without it rows out of order are an error. `requests`
     keeps the first so many rows. With `identities` the requests get what the trace tells of their prompts' contents,
-    and a row whose ids are wrong is a bad row.
+    and a row whose ids are wrong is a bad row. `options` are what a reader must be told.
 
     The first kept row arrives at 0. `rate` (per second) warps time, so that the mean gap between the kept
     rows is 1 / rate: bursts keep their shape. `time_scale` multiplies every gap instead. At most one of the
@@ -72,6 +76,7 @@ class TraceTraffic:
         requests: int | None = None,
         rate: float | None = None,
         time_scale: float | None = None,
+        options: ReadOptions | None = None,
         identities: bool = False,
     ) -> None:
         if format is not None and format not in READERS:
@@ -88,7 +93,8 @@ class TraceTraffic:
             check_positive("time_scale", time_scale)
         self.trace = str(trace)
         self._path = trace_path(trace)
-        self._reader = None if format is None else READERS[format]
+        self._format = format
+        self._options = options or ReadOptions()
         self._on_bad_row: OnBadRow = on_bad_row
         self._sort = sort
         self._requests = requests
@@ -100,15 +106,18 @@ class TraceTraffic:
     @property
     def prefix_identity(self) -> Identity:
         """Whether the trace tells which prompts begin alike. Reads its first line."""
-        return opened(self._path, self._reader, Intake(self.trace))[0].prefix_identity
+        reader, source = opened(self._path, self.trace, self._format)
+        return reader.identity(source, self._options)
 
     @property
     def block_tokens(self) -> int | None:
         """By how many tokens it tells prompts apart; None: it does not, or is not asked. Reads its first line."""
-        reader, first_line, _ = opened(self._path, self._reader, Intake(self.trace))
-        if self._identities and isinstance(reader, PrefixReader):
-            return reader.block_tokens(first_line)
-        return None
+        return self._told_block_tokens(*opened(self._path, self.trace, self._format))
+
+    def _told_block_tokens(self, reader: Reader, source: Source) -> int | None:
+        if not self._identities or reader.identity(source, self._options) == "absent":
+            return None
+        return self._options.block_tokens or reader.block_tokens(source)
 
     def survey(self) -> Report:
         """Read the trace once, up to the last row that will be a request, and say what is in it.
@@ -119,6 +128,11 @@ class TraceTraffic:
             for _ in self._recorded():
                 pass
         assert self._report is not None
+        return self._report
+
+    @property
+    def report(self) -> Report | None:
+        """What the last pass that came to its end found; None where none did."""
         return self._report
 
     def rows(self, streams: Streams) -> Iterator[Row]:
@@ -140,15 +154,18 @@ class TraceTraffic:
 
         With `sort` it holds the ids of all prompts.
         """
-        intake = Intake(self.trace, self._on_bad_row)
-        reader, first_line, lines = opened(self._path, self._reader, intake)
-        if not self._identities or not isinstance(reader, PrefixReader):
+        reader, source = opened(self._path, self.trace, self._format)
+        size = self._told_block_tokens(reader, source)
+        if size is None:
             return None
-        size = reader.block_tokens(first_line)
-        calls = reader.calls(chain([first_line], lines), intake, size)
+        calls = reader.calls(source, Intake(self.trace, self._on_bad_row, self._options), size)
         if self._sort:
             calls = iter(sorted(calls, key=lambda call: call[0][0]))
         return prompt_contents(((row[1], ids) for row, ids in calls), size)
+
+    def layers(self) -> Layers:
+        """What all of its prompts begin with is the system's; the rest is not known. Reads the file once more."""
+        return prompt_layers(islice(self.contents() or (), self._requests))
 
     def more_outputs(self, streams: Streams) -> None:
         """A trace tells one length a request: further samples are as long."""
@@ -169,6 +186,8 @@ class TraceTraffic:
             "rows_dropped": dict(sorted(report.dropped.items())),
             "ignored_columns": list(report.ignored_columns),
             "prefix_identity": report.prefix_identity,
+            "hash_scope": report.hash_scope,
+            "block_tokens": report.block_tokens,
             "sorted_here": self._sort,
             "span_s": scaled_span_ps / PS_PER_S,
             "rate_per_s": _rate(report.rows_kept, scaled_span_ps),
@@ -194,13 +213,13 @@ class TraceTraffic:
 
     def _recorded(self) -> Iterator[Row]:
         """One pass over the file in the trace's own time; leaves the report behind at its end."""
-        intake = Intake(self.trace, self._on_bad_row)
-        reader, first_line, lines = opened(self._path, self._reader, intake)
-        if self._identities and isinstance(reader, PrefixReader):
-            calls = reader.calls(chain([first_line], lines), intake, reader.block_tokens(first_line))
-            found: Iterator[Row] = (row for row, _ in calls)
+        intake = Intake(self.trace, self._on_bad_row, self._options)
+        reader, source = opened(self._path, self.trace, self._format)
+        size = self._told_block_tokens(reader, source)
+        if size is None:
+            found = reader.rows(source, intake)
         else:
-            found = reader.rows(chain([first_line], lines), intake)
+            found = (row for row, _ in reader.calls(source, intake, size))
         in_order = _sorted_by_time(found) if self._sort else found
         kept = 0
         first_ps = last_ps = 0
@@ -209,7 +228,7 @@ class TraceTraffic:
                 first_ps = last_ps = time_ps
             if time_ps < last_ps:
                 raise intake.wrong(
-                    f"row {intake.row} (line {intake.line} of the file), column {reader.columns[0]}: "
+                    f"{intake.place}, column {reader.columns[0]}: "
                     f"{(last_ps - time_ps) / PS_PER_S:g} s earlier than the row before; "
                     "put the rows in order of time or set `sort: true`"
                 )
@@ -218,6 +237,7 @@ class TraceTraffic:
             yield time_ps - first_ps, prompt, output
         if kept == 0:
             raise intake.wrong(nothing_kept(intake))
+        identity = reader.identity(source, self._options)
         self._report = Report(
             format=reader.format,
             time_unit=reader.time_unit,
@@ -226,7 +246,10 @@ class TraceTraffic:
             dropped=intake.dropped,
             ignored_columns=intake.ignored_columns,
             span_ps=last_ps - first_ps,
-            prefix_identity=reader.prefix_identity,
+            prefix_identity=identity,
+            hash_scope="none" if identity == "absent" else reader.hash_scope,
+            block_tokens=0 if identity == "absent" else self._options.block_tokens or reader.block_tokens(source),
+            notes=intake.notes,
         )
 
 

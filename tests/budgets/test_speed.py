@@ -72,8 +72,9 @@ def test_the_marginal_cost_of_a_request_stays_within_its_budget(traces, pace, na
     assert cost_ms <= budget_ms * pace
 
 
-def test_leaping_is_at_least_half_as_cheap_again_as_stepping(traces):
-    leaping = best_of(3, *bench_run(traces["w_4000"]))
-    stepping = best_of(3, *bench_run(traces["w_4000"], "--stepwise"))
-    print(f"\nw_4000, stepping over leaping: {stepping.cpu_s / leaping.cpu_s:.2f}")
+@pytest.mark.parametrize("flags", [(), ("--set", "allocator.prefix_caching=true")], ids=["paged", "caching"])
+def test_leaping_is_at_least_half_as_cheap_again_as_stepping(traces, flags):
+    leaping = best_of(3, *bench_run(traces["w_4000"], *flags))
+    stepping = best_of(3, *bench_run(traces["w_4000"], *flags, "--stepwise"))
+    print(f"\nw_4000 {' '.join(flags)}, stepping over leaping: {stepping.cpu_s / leaping.cpu_s:.2f}")
     assert stepping.cpu_s > 1.2 * leaping.cpu_s

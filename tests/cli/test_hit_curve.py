@@ -61,7 +61,7 @@ def test_a_trace_that_shares_nothing_says_so(tmp_path, capsys):
         ([TRACE, "--policy", "lru,belady"], "--policy 'belady': is no policy; choose from lru, lru-head-first"),
         ([TRACE, "--sizes", "40GiB"], "--sizes 40GiB: needs --model"),
         ([TRACE, "--sizes", ""], "is not a size; write a finite number and a unit"),
-        ([TRACE, "--format", "weka"], "--format: must be one of azure, mooncake, bailian"),
+        ([TRACE, "--format", "xls"], "--format: must be one of azure, burstgpt, vidur, lengths"),
         ([TRACE, "--block-tokens", "16"], "blocks of 483 tokens would do"),
         ([TRACE, "--model", "none-such"], "none-such"),
         (["no-such.jsonl"], "no such trace file"),

@@ -25,7 +25,14 @@ def test_run_hands_everything_on(calls):
     assert kwargs == {"overrides": ["workload.rate=12/s", "seed=3"], "variant": "paged"}
     [(args, kwargs)] = calls.named("run")
     assert args[0].label == "paged"
-    assert kwargs == {"seed": 5, "stepwise": True, "check": True, "addresses": False, "progress": None}
+    assert kwargs == {
+        "seed": 5,
+        "stepwise": True,
+        "check": True,
+        "addresses": False,
+        "kv_events": False,
+        "progress": None,
+    }
 
 
 def test_addresses_are_recorded_on_request_and_need_a_folder(calls, capsys):
@@ -227,3 +234,27 @@ def test_the_bar_goes_on_while_the_folder_is_written(calls, monkeypatch, capsys)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     assert main(["run", "a.yaml", "-o", "out"]) == 0
     assert "writing paged" in capsys.readouterr().err
+
+
+# KV events.
+
+
+def test_kv_events_go_into_the_file_that_was_named_and_into_the_folder(tmp_path, capsys):
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "model: llama-3.1-8b\ngpu: H100\npool: {tokens: 8000}\nallocator: {name: paged, prefix_caching: true}\n"
+        "workload: {rate: 4/s, requests: 5, prompt_tokens: 100, output_tokens: 5, prefix: {tokens: 64}}\n"
+    )
+    events, folder = tmp_path / "events.jsonl", tmp_path / "run"
+    assert main(["run", str(path), "--kv-events", str(events), "-o", str(folder)]) == 0
+    assert f"KV events written to {events}" in capsys.readouterr().out
+    assert events.read_bytes() == (folder / "kv_events.jsonl").read_bytes()
+    batches = [json.loads(line) for line in events.read_text().splitlines()]
+    kinds = {event["type"] for batch in batches for event in batch["events"]}
+    assert kinds == {"AllBlocksCleared", "BlockStored"}
+    assert "- `kv_events.jsonl`: " in (folder / "README.md").read_text()
+
+
+def test_a_file_for_kv_events_that_cannot_be_is_said_before_the_run(tmp_path, capsys):
+    assert main(["run", "absent.yaml", "--kv-events", str(tmp_path)]) == 2
+    assert "--kv-events" in capsys.readouterr().err

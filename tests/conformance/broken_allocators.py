@@ -91,7 +91,7 @@ class ForgetsTheRetired(OwnLeap):
     class kind(PagedLeap):  # noqa: N801
         def __init__(self, allocator, limit):
             super().__init__(allocator, limit)
-            self._retired = 0
+            self._others = 0
 
 
 class CopiesWithinALeap(PagedAllocator):

@@ -16,6 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from kvsim.content import ENDLESS, Content, Run
 from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, Grant
 from tests.memory.beside import Beside
@@ -26,6 +27,18 @@ SHARE = st.integers(0, 100).map(lambda percent: percent / 100)
 PART = st.one_of(st.just(1.0), SHARE)
 """Of what is left, more often than not all of it."""
 
+ALIKE = st.none() | st.tuples(st.integers(0, LONGEST), st.integers(0, LONGEST), st.integers(0, 1))
+"""Content that it may share: two lengths and which of two documents comes first; None: nobody has told."""
+
+PROMPTS = st.tuples(SHARE, PART, st.integers(1, LONGEST), ALIKE)
+
+
+def content_of(number, first, second, document):
+    """It begins as one of two documents, or a part of that and then the other, and goes on as nobody else."""
+    first, second = sorted((first, second))
+    runs = [Run(document, 0, first), Run(1 - document, first, second - first), Run(2 + number, second, ENDLESS)]
+    return Content(runs)
+
 
 class AllocatorMachine(RuleBasedStateMachine):
     def __init__(self, make):
@@ -33,17 +46,19 @@ class AllocatorMachine(RuleBasedStateMachine):
         self.make = make
         self.longest = getattr(make, "longest", LONGEST)
 
-    @initialize(room=st.integers(1, 5), prompts=st.lists(st.tuples(SHARE, PART, st.integers(1, LONGEST)), max_size=3))
+    @initialize(room=st.integers(1, 5), prompts=st.lists(PROMPTS, max_size=3))
     def fresh(self, room, prompts):
         self.pool = Beside(*self.make(room * self.longest + room, self.longest))
-        self.running, self.retired, self.swapped, self.chunks = [], [], [], {}
+        self.running, self.retired, self.swapped, self.again, self.chunks = [], [], [], [], {}
         self.ids = 0
         for prompt in prompts:
             self.admit([prompt], gated=False)
 
-    def new(self, tokens, declared=0):
+    def new(self, tokens, output=0, alike=None):
         self.ids += 1
-        return Sequence(self.ids, tokens, None, tokens=tokens, declared=declared, admission=self.ids)
+        declared = self.pool.declare(tokens, output) if output else 0
+        content = content_of(self.ids, *alike) if alike else None
+        return Sequence(self.ids, tokens, None, tokens=tokens, declared=declared, admission=self.ids, content=content)
 
     def written(self, sequence):
         return self.pool.model.written[sequence.id]
@@ -51,22 +66,36 @@ class AllocatorMachine(RuleBasedStateMachine):
     def granted(self, asks, decodes=False):
         return isinstance(self.pool.acquire(asks, decodes=decodes), Grant)
 
-    @rule(
-        prompts=st.lists(st.tuples(SHARE, PART, st.integers(1, LONGEST)), min_size=1, max_size=3), gated=st.booleans()
-    )
+    @rule(prompts=st.lists(PROMPTS, min_size=1, max_size=3), gated=st.booleans())
     def admit(self, prompts, gated):
         """One new request, or several in one call: all of them or none."""
-        asks = []
-        for prompt, part, output in prompts:
+        new = []
+        for prompt, part, output, alike in prompts:
             tokens = 1 + int(prompt * (self.longest - 2))
-            declared = self.pool.declare(tokens, min(output, self.longest - tokens))
-            chunk = 1 + int(part * (tokens - 1))
-            alone = not (self.pool.live or asks)
-            asks.append(Ask(self.new(tokens, declared), chunk, True, tokens if gated else 0, alone))
-        if self.granted(asks):
-            for ask in asks:
-                self.running.append(ask.sequence)
-                self.chunks[ask.sequence.id] = Chunk(ask.sequence, ask.tokens, 0)
+            new.append((self.new(tokens, min(output, self.longest - tokens), alike), part))
+        self.let_in(new, gated)
+
+    @precondition(lambda self: self.again)
+    @rule(part=PART, gated=st.booleans())
+    def admit_again(self, part, gated):
+        """The first of those that lost what they had."""
+        self.ids += 1
+        self.again[0].admission = self.ids
+        if self.let_in([(self.again[0], part)], gated):
+            del self.again[0]
+
+    def let_in(self, sequences, gated):
+        asks = []
+        for sequence, part in sequences:
+            hit, tokens = self.pool.lookup(sequence), sequence.tokens
+            chunk = hit + 1 + int(part * (tokens - hit - 1))
+            asks.append(Ask(sequence, chunk, True, tokens if gated else 0, not (self.pool.live or asks)))
+        granted = self.granted(asks)
+        for ask in asks if granted else ():
+            hit = ask.sequence.written
+            self.running.append(ask.sequence)
+            self.chunks[ask.sequence.id] = Chunk(ask.sequence, ask.tokens - hit, hit)
+        return granted
 
     def extend(self, part, decodes):
         """Those that compute a prompt and have no chunk in this step ask for one, all in one call; False if in vain."""
@@ -152,27 +181,32 @@ class AllocatorMachine(RuleBasedStateMachine):
             if self.written(sequence) == self.longest:
                 self.drop(sequence)
 
-    def drop(self, sequence):
-        self.pool.release(sequence)
+    def drop(self, sequence, comes_again=False):
+        (self.pool.preempt if comes_again else self.pool.release)(sequence)
         (self.running if sequence in self.running else self.retired).remove(sequence)
         self.chunks.pop(sequence.id, None)
 
-    def lose(self, sequence):
-        """It is preempted, and keeps what it has in host memory."""
-        self.drop(sequence)
-        if sequence.written:
+    def lose(self, sequence, kept=True):
+        """It is preempted, and keeps what it has in host memory, or computes it again."""
+        self.drop(sequence, comes_again=True)
+        if not kept or not sequence.written:
+            sequence.written = 0
+            self.again.append(sequence)
+        else:
             self.swapped.append(sequence)
 
     @precondition(lambda self: self.running)
-    @rule(data=st.data(), how=st.sampled_from(["finish", "preempt", "retire"]))
+    @rule(data=st.data(), how=st.sampled_from(["finish", "preempt", "recompute", "retire"]))
     def leave(self, data, how):
         sequence = data.draw(st.sampled_from(self.running))
-        if how == "retire" and sequence.decoding and self.pool.model.alone(sequence.id):
+        # Only static batching keeps those that have ended, and no cache goes with it.
+        alone = sequence.decoding and self.pool.model.alone(sequence.id) and not self.pool.caches
+        if how == "retire" and alone:
             self.pool.retire(sequence)
             self.running.remove(sequence)
             self.retired.append(sequence)
-        elif how == "preempt":
-            self.lose(sequence)
+        elif how in ("preempt", "recompute"):
+            self.lose(sequence, kept=how == "preempt")
         else:
             self.drop(sequence)
 

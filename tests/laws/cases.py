@@ -10,13 +10,21 @@ from kvsim.memory.interface import Allocator
 from kvsim.memory.no_cache import NoCacheAllocator
 from kvsim.memory.paged import PagedAllocator
 from kvsim.memory.prefix import PrefixAllocator
+from kvsim.memory.radix.allocator import RadixAllocator
+from kvsim.memory.radix.interface import NoTree
+from kvsim.memory.radix.pool import SlotPool
+from kvsim.memory.radix.tree import RadixTree
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.memory.virtual import VirtualAllocator
 from kvsim.metrics.histogram import DurationHistogram
-from kvsim.scheduling.batching import BatchScheduler
 from kvsim.scheduling.continuous import ContinuousScheduler
+from kvsim.scheduling.interface import Scheduler
 from kvsim.scheduling.prefill_first import PrefillFirstScheduler
+from kvsim.scheduling.sglang.serving import SglangServing
+from kvsim.scheduling.sglang.settings import Settings
 from kvsim.scheduling.static import StaticScheduler
+from kvsim.scheduling.vllm import Rules
+from kvsim.scheduling.vllm.serving import VllmScheduler
 from kvsim.step import Upkeep
 from kvsim.timing.interface import Anew
 
@@ -59,14 +67,24 @@ class CaseTiming:
         return self._base + self._token * computed + self._context * read + moved + self._mapped * plan.mapped_pages
 
 
+CACHES = ("prefix", "radix")
+"""The allocators that keep contents."""
+
+
 def allocator_of(case: Case) -> Allocator:
+    if case.get("scheduler") == "sglang":
+        return scheduler_of(case).allocator
     if case["allocator"] == "no-cache":
         return NoCacheAllocator()
     if case["allocator"] == "paged":
         return PagedAllocator(case["pool_slots"], block_size=case["block_size"], watermark=case["watermark"])
     if case["allocator"] == "prefix":
         options = {"block_size": case["block_size"], "watermark": case["watermark"]}
-        return PrefixAllocator(case["pool_slots"], **options, caching=case.get("caching", True))
+        ahead = int(case.get("async_scheduling", False))
+        return PrefixAllocator(case["pool_slots"], **options, caching=case.get("caching", True), ahead=ahead)
+    if case["allocator"] == "radix":
+        eviction = case.get("eviction", "lru")
+        return RadixAllocator(case["pool_slots"], page_size=case["block_size"], eviction=eviction)
     if case["allocator"] == "virtual":
         options = {"row_pages": 64, "mapped_ahead": case["mapped_ahead"]}
         return VirtualAllocator(case["pool_slots"], page_tokens=case["block_size"], **options)
@@ -75,8 +93,12 @@ def allocator_of(case: Case) -> Allocator:
     return ReserveAllocator(case["pool_slots"], max_model_len=case["max_model_len"], **case.get("options", {}))
 
 
-def scheduler_of(case: Case, allocator: Allocator | None = None) -> BatchScheduler:
+def scheduler_of(case: Case, allocator: Allocator | None = None) -> Scheduler:
+    if case.get("scheduler") == "sglang":
+        return sglang_of(case)
     allocator = allocator or allocator_of(case)
+    if case.get("scheduler") == "vllm":
+        return VllmScheduler(allocator, vllm_rules(case, allocator))
     limits = {key: case[key] for key in ("max_num_seqs", "max_num_batched_tokens", "max_model_len")}
     rules = {key: case[key] for key in ("preemption", "victim", "workspace_tokens", "kernel") if key in case}
     if rules.get("preemption") == "swap":
@@ -92,6 +114,30 @@ def scheduler_of(case: Case, allocator: Allocator | None = None) -> BatchSchedul
         **limits,
         **rules,
     )
+
+
+def vllm_rules(case: Case, allocator: PrefixAllocator) -> Rules:
+    same = (
+        "max_num_seqs",
+        "max_num_batched_tokens",
+        "max_model_len",
+        "long_prefill_token_threshold",
+        "reserve_full_isl",
+    )
+    return Rules(
+        **{key: case[key] for key in same},
+        enable_chunked_prefill=case["chunked_prefill"],
+        watermark_blocks=allocator.watermark_blocks,
+        **{key: case[key] for key in ("async_scheduling", "policy", "prefill_schedule_interval") if key in case},
+    )
+
+
+def sglang_of(case: Case) -> SglangServing:
+    pool = SlotPool(case["pool_slots"], page_size=case["block_size"])
+    tree = RadixTree(pool, eviction=case["eviction"]) if case.get("caching", True) else NoTree(pool)
+    flags = ("max_running_requests", "chunked_prefill_size", "schedule_policy", "enable_mixed_chunk", "overlap")
+    rules = Settings(**{flag: case[flag] for flag in flags}, max_prefill_tokens=case["max_num_batched_tokens"])
+    return SglangServing(tree, rules, max_model_len=case["max_model_len"], eviction=case["eviction"])
 
 
 def reference_need(case: Case) -> int:

@@ -7,7 +7,7 @@ from kvsim.engine.replica import first_need
 from kvsim.metrics.memory import SERIES
 from kvsim.metrics.requests import entering
 from kvsim.step import CAUSES, CLASSES, ENDS
-from tests.laws.cases import allocator_of, everything, run_case, scheduler_of
+from tests.laws.cases import CACHES, WHOLE_PROMPTS, allocator_of, everything, run_case, scheduler_of
 from tests.laws.strategies import ALLOCATORS, scenarios
 
 EXAMPLES = 120
@@ -29,17 +29,34 @@ def allowed_outputs(case, request):
     """Output tokens of each sample of a request, if nothing stops it."""
     room = case["max_model_len"] - request.prompt_tokens
     limit = room if request.max_tokens is None else min(room, request.max_tokens)
+    most = most_output(case, request)
+    limit = limit if most is None else min(limit, most)
     return [min(limit, output) for output in (request.output_tokens, *request.more_outputs)]
+
+
+def most_output(case, request):
+    """What the engine cuts outputs to."""
+    return scheduler_of(case).most_output(entering(request, case["max_model_len"]).sequence)
+
+
+def two_in_flight(case):
+    """Steps are planned before the end of those who are in them is known."""
+    return case.get("async_scheduling", False) or case.get("overlap", False)
 
 
 def budget_of(case):
     """Tokens that a step may compute."""
+    if case.get("scheduler") == "sglang":
+        # Its budgets are exceeded by the first prompt of a pass, by what goes on, and by rows that ride along.
+        return case["pool_slots"] + case["max_model_len"]
     return case.get("workspace_tokens") or case["max_num_batched_tokens"]
 
 
 def whole_prompts(case):
     """Prompts are computed in one piece."""
-    return case.get("scheduler", "continuous") != "continuous" or not case["chunked_prefill"]
+    if case.get("scheduler") == "sglang":
+        return False
+    return case.get("scheduler") in WHOLE_PROMPTS or not case["chunked_prefill"]
 
 
 def forks(case, request):
@@ -122,7 +139,7 @@ def every_row_adds_up(case, log):
             continue
         computed = row["prefill_tokens"] + row["decode_tokens"]
         assert computed <= budget_of(case)
-        if row["prefill_tokens"] and case.get("scheduler", "continuous") != "continuous":
+        if row["prefill_tokens"] and case.get("scheduler") in WHOLE_PROMPTS:
             # A rectangle of prompts keeps to the budget, padding included, and nobody decodes beside it.
             assert not row["decode_tokens"]
             assert computed + row["padding_tokens"] <= budget_of(case)
@@ -163,13 +180,20 @@ def both_sides_count_the_same_tokens(case, log):
                 prompts = 1 if forks(case, requests[r.id]) else r.samples
                 kept += prompts * r.prompt_tokens + r.generated_tokens - r.samples
         found = sum(r.hit_tokens + r.rehit_tokens for r in ended)
-        assert computed == kept + sum(r.lost_tokens for r in ended) - found
-        once = [r for r in ended if r.preemptions == 1]
-        assert all(r.recomputed_tokens == max(0, r.lost_tokens - r.rehit_tokens) for r in once)
+        # Of a request whose last token was in flight when it was preempted nothing is kept.
+        in_vain, surplus = {0}, kept + sum(r.lost_tokens for r in ended) - found - computed
+        if two_in_flight(case):
+            for r in ended:
+                if r.preemptions:
+                    in_vain |= {tokens + r.prompt_tokens + r.generated_tokens - 1 for tokens in in_vain}
+        assert surplus in in_vain or (in_vain != {0} and surplus > 0 and any(r.samples > 1 for r in ended))
+        for r in ended:
+            if r.preemptions == 1 and (r.recomputed_tokens or in_vain == {0}):
+                assert r.recomputed_tokens == max(0, r.lost_tokens - r.rehit_tokens)
     for r in ended:
         assert 0 <= r.hit_tokens <= r.asked_tokens <= r.prompt_tokens * r.samples
         assert r.preemptions or not r.rehit_tokens
-        assert case["allocator"] == "prefix" or r.hit_tokens == r.rehit_tokens == 0
+        assert case["allocator"] in CACHES or r.hit_tokens == r.rehit_tokens == 0
 
 
 def blocked_allocations_are_of_the_design(case, log):
@@ -204,6 +228,8 @@ def blocked_allocations_are_of_the_design(case, log):
             declared.append(limit if r.max_tokens is None else min(limit, r.prompt_tokens + r.max_tokens))
         never = r.prompt_tokens >= limit or allocator.capacity(max(r.prompt_tokens, *declared)) > allocator.most_slots
         unlimited = not allocator.keeps and case.get("workspace_tokens") is None
+        most = most_output(case, lasting(case)[r.id])
+        never = never or (most is not None and most < 1)
         too_long = whole_prompts(case) and r.prompt_tokens > budget_of(case) and not unlimited
         assert (r.end == "rejected") == (never or too_long)
 
@@ -223,20 +249,23 @@ def what_leaves_for_host_memory_comes_back_or_ends_there(case, log):
 
 
 def padding_and_gathering_are_of_those_that_pad(case, log):
-    """Ragged kernels beside chunks pad nothing; only padded kernels gather; only what was kept twice is duplicate."""
-    padded = case.get("kernel") == "padded"
+    """Ragged kernels beside chunks pad nothing; only padded kernels gather; only what was kept twice is duplicate.
+
+    Rows of those that have ended while the step was in flight are padding.
+    """
+    padded, in_vain = case.get("kernel") == "padded", two_in_flight(case)
     assert padded or not log.recording.gathered_slots
     assert log.recording.padding_tokens == sum(
         row["padding_tokens"] * row["steps"] for row in (dict(zip(SERIES, v, strict=True)) for v in by_row(log))
     )
     assert log.recording.padding_context_tokens >= 0
-    if case.get("scheduler", "continuous") == "continuous":
+    if case.get("scheduler") not in WHOLE_PROMPTS and not in_vain:
         assert not log.recording.padding_tokens
-    if case.get("scheduler") != "static" and not padded:
+    if case.get("scheduler") != "static" and not padded and not in_vain:
         assert not log.recording.padding_context_tokens
     if all(r.samples == 1 for r in log.recording.requests.ended):
         assert log.recording.memory.totals.duplicate_ps == 0
-        assert case["allocator"] == "prefix" or log.recording.memory.totals.shared_ps == 0
+        assert case["allocator"] in CACHES or log.recording.memory.totals.shared_ps == 0
     assert log.recording.duplicates.slots == 0
 
 

@@ -26,6 +26,8 @@ KINDS = [
     ("reserve", {}),
     ("prefix", {"block_size": 16}),
     ("prefix", {"block_size": 4, "watermark": 0.1}),
+    ("radix", {"block_size": 1}),
+    ("radix", {"block_size": 16, "eviction": "lfu"}),
 ]
 IDS = ["-".join([name, *(f"{key}={value}" for key, value in options.items())]) for name, options in KINDS]
 
@@ -172,7 +174,7 @@ def test_pressure_shows_on_the_way_down(climbed):
     assert ("never", "reject") in causes
     assert ("capacity", "wait") in causes
     name, chunk = climbed[0][0]["allocator"], climbed[0][0]["chunk"]
-    if name in ("paged", "prefix"):
+    if name in ("paged", "prefix", "radix"):
         assert {("capacity", "preempt"), ("outgrown", "abort")} <= causes
     if name == "contiguous" and chunk < 256:
         assert {("fragmentation", "wait"), ("outgrown", "abort")} <= causes

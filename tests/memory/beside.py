@@ -7,6 +7,8 @@ from itertools import pairwise
 from kvsim.step import Ask, Grant, PoolUse, Short
 from tests.memory.naive_blocks import NaiveBlocks
 from tests.memory.naive_regions import NaiveRegions
+from tests.memory.radix.audit import audit
+from tests.memory.radix.naive_rows import NaiveRadix
 
 WEIGHTS = ((1, 0), (0, 1), (10**12 + 7, 10**9 + 1))
 """(a, b) of the weighted sums of a leap."""
@@ -28,6 +30,10 @@ class Beside:
     def acquire(self, asks, *, decodes=False):
         model, written, short = deepcopy(self.model), self.model.written, None
         model.begin()
+        brought = [ask.sequence.written for ask in asks]
+        for ask in asks:
+            if ask.admit:
+                model.meet(ask.sequence)
         everyone = [*asks]
         if decodes:
             everyone += [Ask(s, written[s.id] + 1) for s in self.decoding()]
@@ -39,35 +45,45 @@ class Beside:
         got = self.allocator.acquire(asks, decodes=decodes)
         assert isinstance(got, Short if short else Grant)
         if short is None:
+            model.granted()
             slid = [(one.sequence.id, one.short[1:], one.outcome) for one in got.compacted]
             assert slid == [(name, numbers, "compact") for name, numbers in model.compacted]
             assert got[:2] == (model.copied, model.pages)
             self.model = model
-            for ask in asks:
-                if ask.admit:
-                    self.live[ask.sequence.id] = ask.sequence
-                    model.enter(ask.sequence.id)
-                    if ask.sequence.written:
-                        self.landing.add(ask.sequence.id)
+            for (sequence, _, admit, *_), written in zip(asks, brought, strict=True):
+                if admit:
+                    self.live[sequence.id] = sequence
+                    # What it finds is written; what it brings along has yet to land.
+                    model.enter(sequence.id, sequence.written - written)
+                    if written:
+                        self.landing.add(sequence.id)
         elif len(everyone) == 1:
             assert got == Short("capacity" if short[0] > short[1] else "fragmentation", *short)
         self.compare()
         return got
 
     def settle(self, chunks, *, stalled=False):
-        free, decoding = self.model.free(), self.decoding()
+        free, kept, decoding = self.model.free(), self.model.kept(), self.decoding()
         self.model.settle()
         came_free = self.allocator.settle(chunks, stalled=stalled)
-        assert came_free == (self.model.free() > free)
         for sequence in () if stalled else decoding:
             self.model.write(sequence.id, 1)
         for sequence, tokens, _ in chunks:
             self.model.write(sequence.id, tokens)
+            self.model.computed(sequence.id)
+        assert came_free == (self.model.free() > free or self.model.kept() > kept)
         self.compare()
         return came_free
 
+    def lookup(self, sequence):
+        hit = self.allocator.lookup(sequence)
+        self.model.meet(sequence)
+        assert hit == self.model.lookup(sequence.id)
+        return hit
+
     def begin_decode(self, sequence):
         self.allocator.begin_decode(sequence)
+        self.model.begin_decode(sequence.id)
         self.compare()
 
     def land(self, sequence):
@@ -96,6 +112,13 @@ class Beside:
         del self.live[sequence.id]
         self.compare()
 
+    def preempt(self, sequence):
+        self.allocator.preempt(sequence)
+        assert (sequence.decoding, sequence.written) == (False, self.model.written[sequence.id])
+        self.model.preempt(sequence.id)
+        del self.live[sequence.id]
+        self.compare()
+
     def leap(self, limit):
         leap, uses = self.allocator.leap(limit), self.uses_of_the_steps(limit)
         assert leap.steps == len(uses)
@@ -117,8 +140,10 @@ class Beside:
             owned = sum(map(model.owned, names))
             model.begin()
             short = any(model.grow(name, model.written[name] + 1) for name in names)
+            if not short:
+                model.granted()
             grown = sum(map(model.owned, names)) != owned
-            if short or model.copied or (grown and not model.grows_in_leaps):
+            if short or model.copied or model.evicted or (grown and not model.grows_in_leaps):
                 break
             uses.append(PoolUse(*model.usage()))
             for name in names:
@@ -147,6 +172,14 @@ class Beside:
             allocator.audit(live)
         if isinstance(model, NaiveBlocks):
             assert allocator.references == sum(model.references.values())
+        if isinstance(model, NaiveRadix):
+            # The same edges in the tree, with the same locks.
+            audit(allocator.tree)
+            edges = {}
+            for node in allocator.tree.nodes():
+                whole = [run for above in reversed(node.path()) for run in above.content.runs]
+                edges[model.tree.pages(whole)] = node.locks
+            assert edges == {end: model.tree.locks[end] for end in model.tree.ends}
         if isinstance(model, NaiveRegions):
             # Extents do not overlap, and what is free is merged (to whole buddies) as far as it can be.
             edges = sorted((start, start + room) for start, room, _ in model.places.values())
@@ -165,8 +198,10 @@ class LeapBeside:
         beside = self.beside
         self.leap.apply(steps)
         for _ in range(steps):
+            beside.model.begin()
             for sequence in beside.decoding():
                 assert beside.model.grow(sequence.id, beside.model.written[sequence.id] + 1) is None
+            beside.model.granted()
             for sequence in beside.decoding():
                 beside.model.write(sequence.id, 1)
         beside.compare()

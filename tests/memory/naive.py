@@ -1,7 +1,8 @@
 """What the naive models of the allocators have in common: they count, by looking at everything each time.
 
-They share no code with `kvsim.memory`. A story is: `begin`, some `grow`, `settle`, some `write`; between steps `fork`,
-`retire`, `release`. What a model answers to `grow` is None, or (need, free, largest hole) that were short.
+They share no code with `kvsim.memory`. A story is: `begin`, some `grow`, `granted`, `settle`, some `write`; between
+steps `fork`, `retire`, `release`. What a model answers to `grow` is None, or (need, free, largest hole) that were
+short.
 """
 
 from collections import Counter
@@ -11,6 +12,7 @@ class Naive:
     shares = False
     grows_in_leaps = False
     entry_bytes = 0
+    evicted = 0
 
     def __init__(self, slots):
         self.slots = slots
@@ -32,12 +34,13 @@ class Naive:
     def usage(self):
         """In the order of `PoolUse`."""
         free, used, dead, moving, rounding = self.free(), self.used(), self.dead(), self.moving(), self.rounding()
+        cached = self.cached()
         return (
             used,
-            self.slots - free - used - dead - moving - rounding,
+            self.slots - free - used - dead - moving - cached - rounding,
             dead,
             moving,
-            0,
+            cached,
             free,
             self.largest(),
             rounding,
@@ -47,6 +50,13 @@ class Naive:
         return self.free()
 
     def moving(self):
+        return 0
+
+    def cached(self):
+        return 0
+
+    def kept(self):
+        """Slots whose content may be found."""
         return 0
 
     def rounding(self):
@@ -67,6 +77,21 @@ class Naive:
     def enter(self, name, written=0):
         self.written[name] = written
 
+    def meet(self, sequence):
+        """A sequence that will be looked up or admitted, as it is now."""
+
+    def lookup(self, name):
+        return 0
+
+    def granted(self):
+        """All that this call asked for can be had."""
+
+    def begin_decode(self, name):
+        """It decodes from now on."""
+
+    def computed(self, name):
+        """A chunk of it has just been written."""
+
     def settle(self):
         """Copies have arrived."""
 
@@ -79,6 +104,9 @@ class Naive:
     def release(self, name):
         self.retired.discard(name)
         del self.written[name]
+
+    def preempt(self, name):
+        self.release(name)
 
 
 class NaiveNothing(Naive):

@@ -3,12 +3,14 @@
 from kvsim.memory.contiguous import ContiguousAllocator
 from kvsim.memory.no_cache import NoCacheAllocator
 from kvsim.memory.paged import PagedAllocator
+from kvsim.memory.radix.allocator import RadixAllocator
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.memory.virtual import VirtualAllocator
 from tests.memory.naive import NaiveNothing
 from tests.memory.naive_blocks import NaiveBlocks
 from tests.memory.naive_pages import TENSORS, NaivePages
 from tests.memory.naive_regions import POWERS, NaiveRegions
+from tests.memory.radix.naive_rows import NaiveRadix
 
 LONGEST = 24
 """No request holds more tokens, unless a page does."""
@@ -62,9 +64,18 @@ def virtual(page_tokens, ahead):
     return make
 
 
+def radix(size):
+    def make(slots, longest):
+        slots = max(slots, size)
+        return RadixAllocator(slots, page_size=size), NaiveRadix(slots, size)
+
+    return make
+
+
 PAIRS = {
     **{f"paged {size}": paged(size) for size in (1, 2, 4, 7, 16, 256)},
     "paged 5, watermark": paged(5, 0.2),
+    **{f"radix {size}": radix(size) for size in (1, 2, 5, 16)},
     "first, exact": contiguous(),
     "first, chunk": contiguous(chunk=4),
     "best, chunk": contiguous(fit="best", chunk=4),

@@ -1,7 +1,7 @@
 """Memory over time: integrals by class that a hand can check, whatever window is measured and however time is cut."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvsim.errors import RunError
@@ -339,6 +339,17 @@ def test_a_ramp_knows_how_many_of_its_steps_are_over(elapsed, done):
     ramp = Ramp(10, 2)  # over at 10, 22, 36, 52
     assert [ramp.until(steps) for steps in range(5)] == [0, 10, 22, 36, 52]
     assert ramp.done_by(elapsed, 4) == done
+
+
+@settings(max_examples=200)
+@given(st.integers(1, 10**13), st.integers(0, 10**11), st.integers(0, 1), st.integers(1, 400), st.data())
+def test_whatever_its_steps_a_ramp_knows_how_many_are_over(first, rise, bend, limit, data):
+    ramp = Ramp(first, rise, bend)
+    elapsed = data.draw(st.sampled_from([ramp.until(data.draw(st.integers(0, limit + 3))), first * limit]))
+    elapsed += data.draw(st.integers(-1, 1))
+    assert ramp.done_by(elapsed, limit) == max(
+        steps for steps in range(limit + 1) if ramp.until(steps) <= max(0, elapsed)
+    )
 
 
 @pytest.mark.parametrize("start_ps", [0, 1 << 62])

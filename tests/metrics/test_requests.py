@@ -131,6 +131,8 @@ def test_a_record_holds_the_request_and_what_became_of_it():
         "asked_tokens": 0,
         "hit_tokens": 0,
         "rehit_tokens": 0,
+        "hit_layers": (0, 0, 0, 0, 0),
+        "regret_tokens": 0,
     }
 
 

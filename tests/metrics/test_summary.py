@@ -13,7 +13,7 @@ from kvsim.metrics.histogram import DurationHistogram
 from kvsim.metrics.memory import Batch, Beside, MemoryRecorder
 from kvsim.metrics.requests import Ended, Journey, Loss, RequestLog
 from kvsim.metrics.result import to_json
-from kvsim.metrics.summary import Moved, Run, Slo, gap_spread, measured, metrics, pools, shares, spread
+from kvsim.metrics.summary import Moved, Run, Slo, measured, metrics, pools, shares, spread
 from kvsim.metrics.window import Occupancy
 from kvsim.request import Request, Sequence
 from kvsim.step import CAUSES, CLASSES, ENDS, PoolUse, Short
@@ -225,7 +225,7 @@ def test_the_gaps_between_tokens_have_an_exact_mean_and_maximum():
     gaps = DurationHistogram()
     gaps.add(20 * MS, 98)
     gaps.add(1 * S, 2)
-    found = gap_spread(gaps)
+    found = gaps.spread(S)
     assert found is not None
     assert found["mean"] == pytest.approx((98 * 0.02 + 2) / 100, rel=1e-15)
     assert found["max"] == 1.0

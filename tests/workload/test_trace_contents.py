@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kvsim.content import Run, own_stream
 from kvsim.workload.stream import Workload
 from kvsim.workload.trace import TraceTraffic
-from kvsim.workload.trace_contents import prompt_contents
+from kvsim.workload.trace_contents import prompt_contents, prompt_layers
 
 SIZE = 4
 
@@ -62,3 +62,52 @@ def test_contents_stay_with_their_rows_when_rows_are_sorted_and_dropped(tmp_path
 def test_who_does_not_ask_for_identities_gets_none():
     assert TraceTraffic("mooncake-conversation").contents() is None
     assert TraceTraffic("azure-conv-2023", identities=True).contents() is None
+
+
+# Layers of sharing.
+
+
+def layers_of(*prompts):
+    made = contents(*prompts)
+    layers = prompt_layers(made)
+    return [layers.split(content.runs, content.tokens) for content in made]
+
+
+def test_what_all_prompts_begin_with_is_the_systems_and_the_rest_is_not_known():
+    found = layers_of((12, "abc"), (13, "abde"), (8, "ab"))
+    assert found == [(8, 0, 0, 0, 4), (8, 0, 0, 0, 5), (8, 0, 0, 0, 0)]
+
+
+def test_a_prompt_that_is_over_before_it_differs_shortens_nothing():
+    assert layers_of((12, "abc"), (6, "ab"), (12, "abd")) == [(8, 0, 0, 0, 4), (6, 0, 0, 0, 0), (8, 0, 0, 0, 4)]
+
+
+def test_blocks_that_only_some_prompts_have_are_of_no_known_layer():
+    assert layers_of((8, "ab"), (8, "ab"), (8, "cd")) == [(0, 0, 0, 0, 8)] * 3
+
+
+def test_the_first_prompt_may_be_the_shortest():
+    assert layers_of((4, "a"), (8, "ab"), (12, "abc"), (12, "abd"))[-1] == (8, 0, 0, 0, 4)
+
+
+@given(PROMPTS)
+def test_the_systems_blocks_are_those_that_no_prompt_lacks(prompts):
+    prompts = [list(dict.fromkeys(ids)) for ids in prompts]
+    common = 0
+    # A prompt that is over agrees with those that go on.
+    while len({ids[common] for ids in prompts if len(ids) > common}) == 1:
+        common += 1
+    found = layers_of(*((len(ids) * SIZE, tuple(ids)) for ids in prompts))
+    assert [system for system, *_ in found] == [min(common, len(ids)) * SIZE for ids in prompts]
+
+
+def test_a_trace_tells_its_layers_of_the_rows_that_are_used(tmp_path):
+    rows = [{"timestamp": n, "input_length": 1024, "output_length": 1, "hash_ids": [0, n]} for n in range(1, 4)]
+    rows.append({"timestamp": 9, "input_length": 512, "output_length": 1, "hash_ids": [7]})
+    path = tmp_path / "trace.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for kept, system in ((3, 512), (4, 0)):
+        traffic = TraceTraffic(path, identities=True, requests=kept)
+        first = next(traffic.contents())
+        assert traffic.layers().split(first.runs, 1024)[0] == system
+    assert TraceTraffic(path).layers().heads == {}

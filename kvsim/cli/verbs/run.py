@@ -1,6 +1,7 @@
 """`kvsim run`: one scenario, one Result."""
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvsim.cli.options import add_output_options, add_simulation_options
@@ -28,6 +29,12 @@ def add(subparsers: Any) -> None:
         help="with -o, also write where every slot of the pool goes: addresses.parquet, one to two rows an output "
         "token (70 bytes each in memory, 3 on disk), and a map of it; every step is taken, none leapt: slower",
     )
+    parser.add_argument(
+        "--kv-events",
+        metavar="FILE",
+        help="write what a cache-aware router would hear of the prefix cache there, as JSON Lines (vLLM's KV events); "
+        "with -o, into the run folder too",
+    )
     add_output_options(parser, "print the summary as JSON, and nothing else")
     parser.set_defaults(execute=execute)
 
@@ -45,6 +52,10 @@ def execute(args: argparse.Namespace) -> int:
         from kvsim.reporting.run_folder import check_run_folder
 
         check_run_folder(args.folder)
+    if args.kv_events is not None:
+        from kvsim.reporting.run_folder import check_file
+
+        check_file(args.kv_events, "--kv-events")
     pasted: list[str] = []
     flags: tuple[Flag, ...] = ()
     if args.engine_args is not None:
@@ -59,8 +70,13 @@ def execute(args: argparse.Namespace) -> int:
             stepwise=args.stepwise,
             check=args.check,
             addresses=args.addresses,
+            kv_events=args.kv_events is not None,
             progress=progress,
         )
+        if args.kv_events is not None:
+            from kvsim.metrics.result import write_whole
+
+            write_whole(Path(args.kv_events), result.kv_event_lines())
         if args.folder is not None:
             from kvsim.reporting.run_folder import write_run
 
@@ -80,6 +96,8 @@ def execute(args: argparse.Namespace) -> int:
         print_flags(args, map(asdict, flags))
     if result.wall_s is not None:
         print(f"simulated in {result.wall_s:.2f} s")
+    if args.kv_events is not None:
+        print(f"KV events written to {args.kv_events}")
     if args.folder is not None:
         print(f"written to {args.folder}")
     return 0

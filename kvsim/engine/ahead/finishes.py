@@ -30,7 +30,7 @@ class Finishes:
 
     def due(self, clock: int) -> list[Sequence]:
         """Everyone that finishes at `clock`, in admission order; they are not expected any more."""
-        due = []
-        while self.next() == clock:
-            due.append(heappop(self._heap)[2])
+        heap, due = self._heap, []
+        while heap and heap[0][0] <= clock and self.next() == clock:
+            due.append(heappop(heap)[2])
         return due

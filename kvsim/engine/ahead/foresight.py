@@ -9,10 +9,17 @@ from kvsim.request import Sequence
 
 
 class Foresight:
-    """Foresees on the decode clock of `allocator`, and tells `never_written` who owns slots beyond its end."""
+    """Foresees on the decode clock of `allocator`, and tells `never_written` who owns slots beyond its end.
 
-    def __init__(self, allocator: Allocator, never_written: NeverWritten) -> None:
+    Whoever ends where no limit says so is scheduled for `beyond` tokens more: they are in flight when its end is seen.
+    """
+
+    def __init__(
+        self, allocator: Allocator, never_written: NeverWritten, max_model_len: int, *, beyond: int = 0
+    ) -> None:
         self._allocator = allocator
+        self._max_model_len = max_model_len
+        self._beyond = beyond
         self._never_written = never_written
         self._finishes = Finishes()
         self.beams = Beams()
@@ -40,13 +47,30 @@ class Foresight:
         if not to_come:
             return False
         self._finishes.expect(allocator.decodes.clock + to_come, sequence)
-        if allocator.owned(sequence) < end:
+        owned = allocator.owned(sequence)
+        if owned < end:
             # It will own slots that it never writes from the step on in which it gets its last ones.
-            last = allocator.last_growth(end) - sequence.origin
-            self._never_written.will_own(sequence, last, allocator.capacity(end) - end)
+            self._will_own(journey, end)
         elif sequence.request is not None:
             self._owns_from_now_on(journey)
+        if (
+            self._beyond
+            and not self._sure(journey)
+            and allocator.capacity(end + self._beyond) > max(owned, allocator.capacity(end))
+        ):
+            self._will_own(journey, end + self._beyond)
         return True
+
+    def _will_own(self, journey: Journey, tokens: int) -> None:
+        """It comes to own slots for so many tokens, some of which it never writes."""
+        allocator, sequence = self._allocator, journey.sequence
+        last = allocator.last_growth(tokens) - sequence.origin
+        self._never_written.will_own(sequence, last, allocator.capacity(tokens) - journey.written_in_all)
+
+    def _sure(self, journey: Journey) -> bool:
+        """Its end can be seen coming by its limits."""
+        limits = journey.request.max_tokens, self._max_model_len - journey.request.prompt_tokens
+        return journey.limit != "eos" or journey.allowed in limits
 
     def replaced(self, dropped: Journey, kept: Journey) -> None:
         """`dropped` goes on from where `kept` is; they share their last block until they write."""

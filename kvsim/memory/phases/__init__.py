@@ -6,9 +6,11 @@ occurs for longer ones (pages of thousands of tokens), where a table, quadratic 
 
 from kvsim.memory.phases.counts import PhaseCounts
 from kvsim.memory.phases.interface import Phases
+from kvsim.memory.phases.leap import PhaseLeap, weights
+from kvsim.memory.phases.members import PhaseMembers
 from kvsim.memory.phases.table import PhaseTable
 
-__all__ = ["PhaseCounts", "PhaseTable", "Phases", "phases_of"]
+__all__ = ["PhaseCounts", "PhaseLeap", "PhaseMembers", "PhaseTable", "Phases", "phases_of", "weights"]
 
 TABLE_LIMIT = 256
 """The longest block in slots for which a table is kept: its rows are 3 x 256 x 256 numbers."""

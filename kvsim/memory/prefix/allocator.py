@@ -11,11 +11,13 @@ from typing import NamedTuple
 from kvsim.content import ENDLESS, Content, Run, own_stream
 from kvsim.errors import CheckError
 from kvsim.memory.paged import TABLE_ENTRY_BYTES
+from kvsim.memory.phases import PhaseMembers, phases_of
 from kvsim.memory.prefix.full import FullGroup
 from kvsim.memory.prefix.holdings import Holding, Holdings, Want
+from kvsim.memory.prefix.leap import PrefixLeap
 from kvsim.memory.prefix.lookup import Hit
 from kvsim.memory.prefix.pool import BlockPool
-from kvsim.memory.standing import StandingLeap
+from kvsim.memory.residency import CacheListener
 from kvsim.memory.written import WrittenBooks
 from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, Grant, PoolUse, Short
@@ -33,7 +35,8 @@ class PrefixAllocator(WrittenBooks):
 
     `block_size` is in slots. `watermark` is the share of all blocks that an admission must leave free while anything is
     running (0: none). A sequence without `content` shares with nobody but itself, after a preemption. `unknown_first`
-    says how freed blocks queue (see `BlockPool`); with `caching` off nothing is ever hit.
+    says how freed blocks queue (see `BlockPool`); with `caching` off nothing is ever hit. Where batches are in flight
+    while the next is planned, slots are had `ahead` steps before what is written needs them.
     """
 
     name = "prefix"
@@ -46,6 +49,7 @@ class PrefixAllocator(WrittenBooks):
         watermark: float = 0.0,
         caching: bool = True,
         unknown_first: bool = True,
+        ahead: int = 0,
     ) -> None:
         if block_size < 1:
             raise ValueError(f"block_size is {block_size}; it must be at least one slot")
@@ -60,6 +64,7 @@ class PrefixAllocator(WrittenBooks):
         # The engine takes the share of all its blocks, the null block included, which lies outside this pool.
         self.watermark_blocks = int(watermark * (self.blocks + 1))
         self.caches = caching
+        self.ahead = ahead
         self.pool = BlockPool(self.blocks, unknown_first=unknown_first)
         self.holdings = Holdings(
             self.pool, [FullGroup()], block_size=block_size, max_model_len=ENDLESS, caching=caching
@@ -68,8 +73,8 @@ class PrefixAllocator(WrittenBooks):
         """Block tables of those who own something."""
         self._next: tuple[int, Holding] | None = None
         """The latest sequence that owns nothing and was looked up: the head of a queue comes again and again."""
-        self._phases: list[dict[int, Sequence]] = [{} for _ in range(block_size)]
-        """Decoding sequences by their origin, modulo the block size."""
+        self.members = PhaseMembers(phases_of(block_size))
+        """Decoding sequences by the clock, modulo the block size, at which each needs a new block."""
 
     # What is there.
 
@@ -102,13 +107,32 @@ class PrefixAllocator(WrittenBooks):
             return 0
         return self.holdings.hit(self._holding(sequence), sequence.tokens).tokens
 
+    def hit_lasts(self, sequence: Sequence, limit: int) -> int:
+        """Until a block that it finds is evicted, or the next one of its content filled."""
+        if sequence.written or not self.caches:
+            return limit
+        phases, clock, pool = self.members.phases, self.decodes.clock, self.pool
+        holding = self._holding(sequence)
+        (found,) = self.holdings.hit(holding, sequence.tokens).tables
+        if free := {block for block in found if pool.is_free(block)}:
+            takes = clock + self.ahead
+            limit = phases.served(takes, limit, pool.untouched(free, phases.blocks(takes, limit)))
+        place = len(found)
+        filled = (place + 1) * self.block_size
+        if filled < sequence.tokens:
+            for other in self.members:
+                ahead = filled - 1 - other.origin - clock
+                if 0 <= ahead < limit and self._held[other.id].chain[place] == holding.chain[place]:
+                    limit = ahead
+        return limit
+
     def _holding(self, sequence: Sequence) -> Holding:
         held = self._held.get(sequence.id)
         if held is None and self._next and self._next[0] == sequence.id:
             held = self._next[1]
         if held is None:
             content = sequence.content or Content([Run(own_stream(sequence.id), 0, ENDLESS)])
-            held = self.holdings.open(content, sequence.prompt_tokens)
+            held = self.holdings.open(content, sequence.prompt_tokens, owner=sequence.id)
             self._next = sequence.id, held
         return held
 
@@ -132,9 +156,12 @@ class PrefixAllocator(WrittenBooks):
         counted = self._prefill_written + self.decodes.written + self.dead
         if written != counted:
             raise CheckError(f"{self.name}: live requests have written {written} tokens, {counted} are counted")
-        for place, phase in enumerate(self._phases):
-            if any(not s.decoding or s.origin % self.block_size != place for s in phase.values()):
-                raise CheckError(f"{self.name}: a sequence is counted in phase {place} and is not there")
+        if strays := self.members.strays():
+            raise CheckError(f"{self.name}: {strays} sequences are counted in a phase and are not there")
+
+    def listen(self, listener: CacheListener) -> None:
+        """A piece is a block, by the number of its content."""
+        self.pool.listen(listener, self.block_size)
 
     # What changes it.
 
@@ -142,7 +169,12 @@ class PrefixAllocator(WrittenBooks):
         """An admitted sequence starts behind what is cached of it: `written` is set to that."""
         asked = [self._asked(ask) for ask in asks]
         if decodes:
-            asked += [self._next_token(sequence) for sequence in self._crossing()]
+            # They need a block for a token to come, or the next one fills the block that they have.
+            clock = self.decodes.clock
+            crossing = self.members.crossing
+            asked += [self._next_token(sequence) for sequence in crossing(clock + self.ahead)]
+            if self.block_size > 1 and not self.ahead:
+                asked += [self._next_token(sequence) for sequence in crossing(clock + 1)]
             asked.sort(key=lambda entry: entry.sequence.admission)
         need = 0
         for entry in asked:
@@ -152,17 +184,13 @@ class PrefixAllocator(WrittenBooks):
                 free = self.pool.free_blocks * self.block_size
                 return Short("capacity", lacking * self.block_size, free, free)
         self._next = None
-        free, evicted = self.pool.free_blocks, self.pool.evicted
         for entry in asked:
             self.holdings.acquire(entry.holding, entry.want, entry.hit)
             self._held[entry.sequence.id] = entry.holding
             if entry.hit:
                 entry.sequence.written = entry.hit.tokens
                 self._prefill_written += entry.hit.tokens
-        upkeep = self.upkeep
-        upkeep.allocations += free - self.pool.free_blocks
-        upkeep.evictions += self.pool.evicted - evicted
-        upkeep.table_bytes = max(upkeep.table_bytes, self.pool.references * TABLE_ENTRY_BYTES)
+        self.count()
         return _GRANT
 
     def _asked(self, ask: Ask) -> _Asked:
@@ -180,14 +208,7 @@ class PrefixAllocator(WrittenBooks):
 
     def _next_token(self, sequence: Sequence) -> _Asked:
         written = self.decodes.written_of(sequence)
-        return _Asked(sequence, self._held[sequence.id], Want(written, 1, written + 1), None)
-
-    def _crossing(self) -> list[Sequence]:
-        """Decoding sequences whose next token is the first or the last of a block."""
-        size, clock = self.block_size, self.decodes.clock
-        first = self._phases[-clock % size]
-        last = self._phases[(size - 1 - clock) % size]
-        return [*first.values(), *(last.values() if size > 1 else ())]
+        return _Asked(sequence, self._held[sequence.id], Want(written + self.ahead, 1, written + 1), None)
 
     def settle(self, chunks: Iterable[Chunk], *, stalled: bool = False) -> bool:
         """Nothing comes free by it."""
@@ -200,10 +221,10 @@ class PrefixAllocator(WrittenBooks):
         """It joins its phase."""
         self._prefill_written -= sequence.written
         self.decodes.join(sequence)
-        self._phases[sequence.origin % self.block_size][sequence.id] = sequence
+        self.members.add(sequence)
 
     def _leave(self, sequence: Sequence) -> None:
-        del self._phases[sequence.origin % self.block_size][sequence.id]
+        self.members.remove(sequence)
         super()._leave(sequence)
 
     def release(self, sequence: Sequence) -> None:
@@ -212,32 +233,35 @@ class PrefixAllocator(WrittenBooks):
         if held is None:
             raise CheckError(f"request {sequence.id} gives back blocks it does not own (a double free)")
         self._forget(sequence)
-        free = self.pool.free_blocks
         self.holdings.release(held)
-        self.upkeep.frees += self.pool.free_blocks - free
+        self.count()
 
-    def leap(self, limit: int) -> "PrefixLeap":
-        """Up to the next new block of anybody."""
+    # For schedulers that follow each request and get and give back its blocks themselves.
+
+    def takes(self, sequence: Sequence, holding: Holding, hit_tokens: int) -> None:
+        """A sequence holds blocks now, the first of which were found cached. Mutates."""
+        self._held[sequence.id] = holding
+        sequence.written = hit_tokens
+        self._prefill_written += hit_tokens
+
+    def lets_go(self, sequence: Sequence) -> None:
+        """A sequence holds nothing any more, and what it had written counts no more. Mutates."""
+        del self._held[sequence.id]
+        self._forget(sequence)
+
+    def count(self) -> None:
+        """Bring the counts of upkeep up to date. Mutates."""
+        upkeep, pool = self.upkeep, self.pool
+        upkeep.allocations, upkeep.frees, upkeep.evictions = pool.left, pool.joined, pool.evicted
+        upkeep.table_bytes = pool.most_references * TABLE_ENTRY_BYTES
+
+    def leap(self, limit: int) -> PrefixLeap:
+        """Over block crossings, up to a shortage."""
         return PrefixLeap(self, limit)
 
-
-class PrefixLeap(StandingLeap):
-    """Steps in which nobody needs a new block: everyone fills what it has."""
-
-    __slots__ = ("_allocator",)
-
-    def __init__(self, allocator: PrefixAllocator, limit: int) -> None:
-        size, clock = allocator.block_size, allocator.decodes.clock
-        ahead = (step for step in range(min(limit, size)) if allocator._phases[-(clock + step) % size])
-        super().__init__(allocator.decodes, allocator.usage(), next(ahead, limit))
-        self._allocator = allocator
-
-    def apply(self, steps: int) -> None:
-        """A block that fills is stored in the step that writes its last token."""
-        allocator = self._allocator
-        allocator.decodes.advance(steps - 1)
-        allocator.acquire((), decodes=True)
-        allocator.decodes.advance()
+    def crossing(self, clock: int, steps: int) -> list[Holding]:
+        """Who takes a block in `steps` steps from `clock` on: step by step, in admission order, each once. Pure."""
+        return [self._held[sequence.id] for sequence in self.members.in_order(clock, steps)]
 
 
 _GRANT = Grant()

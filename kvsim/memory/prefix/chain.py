@@ -27,10 +27,10 @@ class Identities:
 class Chain:
     """The numbers of a sequence's full blocks, in order; worked out as far as somebody asks."""
 
-    __slots__ = ("_block_size", "_content", "_identities", "_numbers")
+    __slots__ = ("_block_size", "_identities", "_numbers", "content")
 
     def __init__(self, content: Content, *, block_size: int, identities: Identities) -> None:
-        self._content = content
+        self.content = content
         self._block_size = block_size
         self._identities = identities
         self._numbers: list[int] = []
@@ -39,6 +39,12 @@ class Chain:
         """The number of block `index`, all of whose tokens are known. O(1), after O(index) once."""
         numbers, size = self._numbers, self._block_size
         for block in range(len(numbers), index + 1):
-            runs = self._content.part(block * size, (block + 1) * size)
+            runs = self.content.part(block * size, (block + 1) * size)
             numbers.append(self._identities.number(numbers[-1] if block else _START, runs))
         return numbers[index]
+
+    def span(self, first: int, end: int) -> list[int]:
+        """The numbers of blocks `first` to `end` - 1. O(end), the first time."""
+        if end > first:
+            self[end - 1]  # so that all before it are worked out
+        return self._numbers[first:end]

@@ -13,14 +13,17 @@ from kvsim.memory.prefix.chain import Chain, Identities
 from kvsim.memory.prefix.group import Group
 from kvsim.memory.prefix.lookup import Hit, Lookup
 from kvsim.memory.prefix.pool import BlockPool
+from kvsim.memory.residency import CacheListener
 
 
 class Holding:
     """What one sequence holds, and what its blocks contain."""
 
-    __slots__ = ("chain", "junction_tokens", "prompt_tokens", "stored", "tables")
+    __slots__ = ("chain", "junction_tokens", "owner", "prompt_tokens", "stored", "tables")
 
-    def __init__(self, chain: Chain, prompt_tokens: int, groups: int) -> None:
+    def __init__(self, chain: Chain, prompt_tokens: int, groups: int, owner: int) -> None:
+        self.owner = owner
+        """The id of the sequence."""
         self.chain = chain
         self.prompt_tokens = prompt_tokens
         self.junction_tokens = 0
@@ -64,10 +67,10 @@ class Holdings:
         self._forgets = any(group.most_blocks is not None for group in groups)
         """Some group gives back what its window has left."""
 
-    def open(self, content: Content, prompt_tokens: int) -> Holding:
+    def open(self, content: Content, prompt_tokens: int, *, owner: int = 0) -> Holding:
         """A new sequence, which holds nothing yet. `content` covers all tokens that it will ever have."""
         chain = Chain(content, block_size=self.block_size, identities=self._identities)
-        return Holding(chain, prompt_tokens, len(self.groups))
+        return Holding(chain, prompt_tokens, len(self.groups), owner)
 
     def hit(self, holding: Holding, known_tokens: int) -> Hit:
         """What is cached of a sequence that holds nothing: all but its last known token at most. Pure."""
@@ -103,6 +106,8 @@ class Holdings:
         if self._need(holding, found, tokens, computed) + want.spare_blocks > pool.free_blocks:
             return False
         if hit:
+            if pool.listener is not None:
+                self._tell_admitted(pool.listener, holding, hit.tokens, want.known_tokens)
             self._take_over(holding, hit)
         blocks = -(-tokens // self.block_size)
         for table in holding.tables:
@@ -123,7 +128,21 @@ class Holdings:
             for place in range(holding.stored, full):
                 if table[place] and group.keeps(place, boundaries):
                     self.pool.store(table[place], (number, holding.chain[place]))
+        if self.pool.listener is not None:
+            self._tell_stored(self.pool.listener, holding.chain, holding.stored, full)
         holding.stored = full
+
+    def _tell_admitted(self, listener: CacheListener, holding: Holding, hit_tokens: int, known_tokens: int) -> None:
+        size, chain = self.block_size, holding.chain
+        hit, most = hit_tokens // size, (known_tokens - 1) // size
+        beyond = ((chain[place], size) for place in range(hit, most))
+        found = [(number, size) for number in chain.span(0, hit)]
+        listener.admitted(holding.owner, chain.content, known_tokens, found, beyond)
+
+    def _tell_stored(self, listener: CacheListener, chain: Chain, first: int, end: int) -> None:
+        """Listeners are for one group of full attention, which keeps all blocks."""
+        before = chain[first - 1] if first else None
+        listener.stored(chain.span(first, end), before, chain.content, first * self.block_size, self.block_size)
 
     def release(self, holding: Holding) -> None:
         """Give back everything, the last block first, group by group; what is known stays in the map. Mutates."""

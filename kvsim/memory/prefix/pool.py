@@ -9,9 +9,11 @@ was used of it, whatever its size.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from itertools import accumulate, chain, islice, repeat
 
 from kvsim.errors import CheckError
+from kvsim.memory.residency import CacheListener
 
 Key = tuple[int, int]
 """(layer group, number of the content): one content is kept apart for each group of layers."""
@@ -31,12 +33,23 @@ class BlockPool:
         self.blocks = blocks
         self.references = 0
         """Sum of all reference counts."""
+        self.most_references = 0
+        """The highest that it ever was."""
         self.stored = 0
         """Blocks that were given a known content, since the start."""
         self.evicted = 0
         """Blocks that lost it."""
         self.cached_blocks = 0
         """Free blocks with a known content."""
+        self.left = 0
+        """Blocks that left the queue of the free ones, since the start."""
+        self.joined = 0
+        """Blocks that came back to it."""
+        self.listener: CacheListener | None = None
+        """Told by number of the content what is evicted; only pools of one group of layers have one."""
+        self._block_tokens = 0
+        self._gone: list[int] = []
+        """Numbers that it has still to be told of."""
         self._unknown_first = unknown_first
         self._head: list[int] = []
         """Came back to the head; the next one last."""
@@ -61,6 +74,11 @@ class BlockPool:
         """Different contents that can be hit now."""
         return len(self._holders)
 
+    def listen(self, listener: CacheListener, block_tokens: int) -> None:
+        """Tell `listener` by number of the content what is evicted, in blocks of so many tokens. Mutates."""
+        self.listener = listener
+        self._block_tokens = block_tokens
+
     def find(self, key: Key) -> int | None:
         """The first stored block that holds this content, if any. Pure."""
         holders = self._holders.get(key)
@@ -78,9 +96,29 @@ class BlockPool:
         if count > self.free_blocks:
             raise CheckError(f"{count} blocks are taken and only {self.free_blocks} are free")
         taken = [self._pop() for _ in range(count)]
+        self.left += count
+        if self._gone and self.listener is not None:
+            self.listener.removed(self._gone, self._block_tokens)
+            self._gone = []
         self._counts.update(dict.fromkeys(taken, 1))
         self.references += count
+        self.most_references = max(self.most_references, self.references)
         return taken
+
+    def evictions(self, count: int) -> list[int]:
+        """How many blocks lose their content if the next 0, 1, .. `count` of the queue are handed out. Pure; O(count).
+
+        Only those at the tail can hold any.
+        """
+        empty = min(count, self.free_blocks - len(self._tail))
+        known = map(self._keys.__contains__, islice(self._tail, count - empty))
+        return list(accumulate(chain(repeat(0, empty), known), initial=0))
+
+    def untouched(self, blocks: Collection[int], count: int) -> int:
+        """How many of the next `count` blocks of the queue come before the first of these cached ones. Pure."""
+        empty = min(count, self.free_blocks - len(self._tail))
+        places = (place for place, block in enumerate(islice(self._tail, count - empty)) if block in blocks)
+        return empty + next(places, count - empty)
 
     def _pop(self) -> int:
         """The head of the queue leaves it, and what it held is evicted."""
@@ -98,6 +136,8 @@ class BlockPool:
                 del self._holders[key]
             self.cached_blocks -= 1
             self.evicted += 1
+            if self.listener is not None:
+                self._gone.append(key[1])
         return block
 
     def hit(self, blocks: Iterable[int]) -> None:
@@ -108,8 +148,10 @@ class BlockPool:
             if block not in self._counts:
                 del self._tail[block]
                 self.cached_blocks -= 1
+                self.left += 1
             self._counts[block] = self._counts.get(block, 0) + 1
             self.references += 1
+        self.most_references = max(self.most_references, self.references)
 
     def store(self, block: int, key: Key) -> None:
         """A referenced block is full: it can be found by its content from now on."""
@@ -135,6 +177,7 @@ class BlockPool:
             if self._counts[block]:
                 continue
             del self._counts[block]
+            self.joined += 1
             known = block in self._keys
             self.cached_blocks += known
             if known or not self._unknown_first:

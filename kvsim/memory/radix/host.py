@@ -45,9 +45,11 @@ class TieredRadixTree(RadixTree):
         if self.pool.free < found.host_tokens:
             return 0
         self.pool.take(found.host_tokens)
-        for node in found.host_node.path():
-            if not node.on_device:
-                self._arrive(node)
+        arrived = [node for node in found.host_node.path() if not node.on_device]
+        for node in arrived:
+            self._arrive(node)
+        for node in reversed(arrived):
+            self._tell_stored(node)
         self.loaded_tokens += found.host_tokens
         return found.host_tokens
 

@@ -5,6 +5,7 @@ computes tokens takes slots from the pool itself; `insert` hands them over to th
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from kvsim.content import Content
@@ -60,6 +61,10 @@ class PrefixTree(ABC):
         """
 
     @abstractmethod
+    def find(self, key: Content, limit: int | None = None) -> list[tuple[Node, int]]:
+        """What `match` would find on the device: the edges from the root on, and tokens of each. Pure; O(runs)."""
+
+    @abstractmethod
     def insert(
         self, key: Content, *, limit: int | None = None, owned: int = 0, counted: int = 0, priority: int = 0
     ) -> Insertion:
@@ -85,6 +90,16 @@ class PrefixTree(ABC):
         Returns the tokens given back. Mutates; O(leaves), and O(log leaves) for each that goes.
         """
 
+    def nodes(self) -> Iterator[Node]:
+        """Every node but the root, parents first. Pure."""
+        return iter(())
+
+    def tell_admitted(self, sequence: int, content: Content, tokens: int, node: Node) -> None:  # noqa: B027
+        """Tell whoever listens that a sequence, by its id, is admitted behind what ends at `node`. Pure; O(depth).
+
+        The first `tokens` tokens of its `content` are known.
+        """
+
     def make_room(self, slots: int) -> int:
         """Evict as much as the pool lacks for `slots`; returns the tokens evicted. Mutates."""
         short = slots - self.pool.free
@@ -103,6 +118,9 @@ class NoTree(PrefixTree):
 
     def match(self, key: Content, limit: int | None = None) -> Match:
         return Match(0, self.root, 0, self.root)
+
+    def find(self, key: Content, limit: int | None = None) -> list[tuple[Node, int]]:
+        return []
 
     def insert(
         self, key: Content, *, limit: int | None = None, owned: int = 0, counted: int = 0, priority: int = 0

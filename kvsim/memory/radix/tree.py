@@ -13,6 +13,7 @@ from kvsim.memory.radix.interface import Insertion, Match, PrefixTree
 from kvsim.memory.radix.leaves import LeafQueue
 from kvsim.memory.radix.node import Node, Page
 from kvsim.memory.radix.pool import SlotPool
+from kvsim.memory.residency import CacheListener
 
 
 class RadixTree(PrefixTree):
@@ -30,6 +31,8 @@ class RadixTree(PrefixTree):
         self.evictable_tokens = self.protected_tokens = 0
         self.leaves = self._queue()
         """Nodes that may be evicted now: on the device, not locked, nothing below them on the device."""
+        self.listener: CacheListener | None = None
+        """Told what comes onto the device and leaves it; its pieces are nodes. Whoever admits tells what is found."""
 
     def match(self, key: Content, limit: int | None = None) -> Match:
         end = self.pool.floor(key.tokens if limit is None else min(key.tokens, limit))
@@ -46,6 +49,17 @@ class RadixTree(PrefixTree):
             self._touch(touched)
         return Match(device_tokens, device, at - device_tokens, node)
 
+    def find(self, key: Content, limit: int | None = None) -> list[tuple[Node, int]]:
+        end = self.pool.floor(key.tokens if limit is None else min(key.tokens, limit))
+        node, at, found = self.root, 0, list[tuple[Node, int]]()
+        while at < end and (child := node.children.get(self._page(key, at))) is not None and child.on_device:
+            shared = self._shared(child, key, at, end)
+            found.append((child, shared))
+            if shared < child.tokens:
+                break
+            node, at = child, at + shared
+        return found
+
     def insert(
         self, key: Content, *, limit: int | None = None, owned: int = 0, counted: int = 0, priority: int = 0
     ) -> Insertion:
@@ -60,6 +74,7 @@ class RadixTree(PrefixTree):
                 self.pool.give(max(0, shared - max(0, owned - at)))
             else:
                 self._arrive(node)
+                self._tell_stored(node)
             at += shared
             if at > counted:
                 self._count_hit(node)
@@ -93,6 +108,12 @@ class RadixTree(PrefixTree):
         while freed < tokens and (leaf := self.leaves.pop_least()) is not None:
             freed += self._evict_leaf(leaf)
         return freed
+
+    def tell_admitted(self, sequence: int, content: Content, tokens: int, node: Node) -> None:
+        if self.listener is not None:
+            # What was evicted would come back as other edges, so that nobody knows what would have been found.
+            found = [(edge, edge.tokens) for edge in reversed(node.path())]
+            self.listener.admitted(sequence, content, tokens, found, ())
 
     def nodes(self) -> Iterator[Node]:
         """Every node but the root, parents first. Pure."""
@@ -133,6 +154,8 @@ class RadixTree(PrefixTree):
         child.parent = upper
         upper.children[self._page(child.content, 0)] = child
         self._touch(child)
+        if self.listener is not None and child.on_device:
+            self.listener.cut(child, upper, tokens)
         return upper
 
     def _add_leaf(self, parent: Node, key: Content, start: int, end: int, priority: int) -> Node:
@@ -141,6 +164,7 @@ class RadixTree(PrefixTree):
         leaf.parent = parent
         parent.children[self._page(key, start)] = leaf
         self._arrive(leaf)
+        self._tell_stored(leaf)
         return leaf
 
     def _arrive(self, node: Node) -> None:
@@ -154,12 +178,20 @@ class RadixTree(PrefixTree):
         self._refresh(node)
         self._refresh(node.parent)
 
+    def _tell_stored(self, node: Node) -> None:
+        """It is on the device, and all above it was told before."""
+        if self.listener is not None:
+            before = None if node.parent is self.root else node.parent
+            self.listener.stored([node], before, node.content, 0, node.tokens)
+
     def _leave(self, leaf: Node) -> None:
         """Its content is no longer on the device."""
         leaf.on_device = False
         self.pool.give(leaf.tokens)
         self.evictable_tokens -= leaf.tokens
         leaf.parent.resident -= 1
+        if self.listener is not None:
+            self.listener.removed([leaf], leaf.tokens, for_good=not leaf.on_host)
         self._refresh(leaf)
         self._refresh(leaf.parent)
 

@@ -33,7 +33,7 @@ ROW = struct.Struct(f"{len(SERIES)}q")
 
 
 class Levels(Protocol):
-    """What a leap says of the slots that are owned and not written (see `memory.interface.Leap`)."""
+    """What a leap says of the slots that are not written, and of those that are cached (`memory.interface.Leap`)."""
 
     bound: int
 
@@ -42,11 +42,15 @@ class Levels(Protocol):
         ...
 
     def unwritten_sum(self, steps: int, a: int, b: int) -> int:
-        """Sum over steps j < `steps` of (a + b j) x level."""
+        """Sum over steps j < `steps` of (a + b j) x slots owned and not written."""
+        ...
+
+    def cached_sum(self, steps: int, a: int, b: int) -> int:
+        """The same of the slots that are cached; these only become fewer."""
         ...
 
     def unwritten_peak(self, first: int, last: int) -> int:
-        """Highest level in steps first..last-1."""
+        """Most slots owned and not written in any of the steps first..last-1."""
         ...
 
 

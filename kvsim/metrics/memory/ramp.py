@@ -1,5 +1,6 @@
 """The step times of a leap, and the sums over them in closed form."""
 
+from math import isqrt
 from typing import NamedTuple
 
 
@@ -44,6 +45,13 @@ class Ramp(NamedTuple):
 
     def done_by(self, elapsed_ps: int, limit: int) -> int:
         """How many of at most `limit` steps are over when `elapsed_ps` have passed."""
+        first, rise, bend = self
+        if not bend:
+            if not rise:
+                return max(0, min(limit, elapsed_ps // first))
+            # The larger root of rise x steps ** 2 + (2 first - rise) x steps = 2 elapsed, rounded down.
+            linear = 2 * first - rise
+            return max(0, min(limit, (isqrt(linear * linear + 8 * rise * max(0, elapsed_ps)) - linear) // (2 * rise)))
         low, high = 0, limit
         while low < high:
             middle = (low + high + 1) // 2

@@ -2,6 +2,7 @@
 
 import struct
 from array import array
+from itertools import pairwise
 
 from kvsim.errors import CheckError, RunError
 from kvsim.metrics.memory.levels import NOBODY, NOTHING, ROW, Batch, Beside, Levels
@@ -72,7 +73,8 @@ class MemoryRecorder:
 
     def finish(self, now_ps: int) -> None:
         """The run is over."""
-        self._idle_until(now_ps)
+        if now_ps > self._end_ps:
+            self._idle_until(now_ps)
         self._marks_passed(now_ps)
 
     def _marks_passed(self, now_ps: int) -> None:
@@ -119,7 +121,8 @@ class MemoryRecorder:
     ) -> None:  # fmt: skip
         self.never_written.come_due(clock, 0 if stalled else 1)
         levels = self._levels(use, self.never_written.slots, beside)
-        self._idle_until(start_ps)
+        if start_ps > self._end_ps:
+            self._idle_until(start_ps)
         self._span(start_ps, start_ps + duration_ps, levels, use, beside, batch)
         self._close_row(start_ps, duration_ps, steps, batch, levels, use, beside)
 
@@ -130,9 +133,30 @@ class MemoryRecorder:
         before = self.never_written.slots
         due = self.never_written.come_due(clock, steps)
         first = owned.use_at(0)
-        self._idle_until(start_ps)
-        whole = self._open_ps is None and self._close_ps is None
-        for low, high, marked in ((0, steps, False),) if whole else self._pieces(start_ps, ramp, steps):
+        if start_ps > self._end_ps:
+            self._idle_until(start_ps)
+        if self._open_ps is None and self._close_ps is None:
+            self._stretch(ramp, 0, steps, owned, first, beside, batch, before, due)
+        else:
+            self._leap_in_pieces(start_ps, ramp, steps, owned, first, beside, batch, before, due)
+        at_first = before + sum(slots for step, slots in due if step == 0) if due else before
+        levels = self._levels(first, at_first, beside)
+        self._close_row(start_ps, self._end_ps - start_ps, steps, batch, levels, first, beside)
+
+    def _leap_in_pieces(
+        self,
+        start_ps: int,
+        ramp: Ramp,
+        steps: int,
+        owned: Levels,
+        first: PoolUse,
+        beside: Beside,
+        batch: Batch,
+        before: int,
+        due: list[tuple[int, int]],
+    ) -> None:
+        """A leap while an end of the window is to come."""
+        for low, high, marked in self._pieces(start_ps, ramp, steps):
             at = start_ps + ramp.until(low)
             if marked:
                 internal = before + sum(slots for step, slots in due if step <= low)
@@ -141,9 +165,6 @@ class MemoryRecorder:
             else:
                 self._marks_passed(at)
                 self._stretch(ramp, low, high, owned, first, beside, batch, before, due)
-        at_first = before + sum(slots for step, slots in due if step == 0)
-        levels = self._levels(first, at_first, beside)
-        self._close_row(start_ps, ramp.until(steps), steps, batch, levels, first, beside)
 
     def _pieces(self, start_ps: int, ramp: Ramp, steps: int) -> list[tuple[int, int, bool]]:
         """A leap cut into stretches and, apart and marked, the steps in which the window opens or closes."""
@@ -163,11 +184,11 @@ class MemoryRecorder:
         return pieces
 
     def _levels(self, use: PoolUse, internal: int, beside: Beside) -> tuple[int, ...]:
-        reserved, external = use.unwritten - internal, beside.external
-        taken = use.used + use.unwritten + use.dead + use.moving + use.cached + external
-        free = self.pool_slots - taken
-        levels = (use.used, reserved, internal, use.dead, use.moving, use.cached, external, free)
-        if self._check and (min(levels) < 0 or free != use.free + use.rounding - external):
+        used, unwritten, dead, moving, cached, available, _, rounding = use
+        external = beside.external
+        free = self.pool_slots - used - unwritten - dead - moving - cached - external
+        levels = (used, unwritten - internal, internal, dead, moving, cached, external, free)
+        if self._check and (min(levels) < 0 or free != available + rounding - external):
             classes = ", ".join(f"{name} {level}" for name, level in zip(CLASSES, levels, strict=True))
             raise CheckError(
                 f"the classes of the accounting identity do not hold for the {self.pool_slots} slots: {classes}; "
@@ -176,10 +197,9 @@ class MemoryRecorder:
         return levels
 
     def _idle_until(self, now_ps: int) -> None:
-        if now_ps > self._end_ps:
-            cached, free = self._cached, self.pool_slots - self._cached
-            levels, use = (0, 0, 0, 0, 0, cached, 0, free), PoolUse(0, 0, 0, 0, cached, free, free)
-            self._span(self._end_ps, now_ps, levels, use, NOTHING, NOBODY)
+        cached, free = self._cached, self.pool_slots - self._cached
+        levels, use = (0, 0, 0, 0, 0, cached, 0, free), PoolUse(0, 0, 0, 0, cached, free, free)
+        self._span(self._end_ps, now_ps, levels, use, NOTHING, NOBODY)
 
     def _span(
         self, start_ps: int, end_ps: int, levels: tuple[int, ...], use: PoolUse, beside: Beside, batch: Batch
@@ -226,7 +246,7 @@ class MemoryRecorder:
         before: int,
         due: list[tuple[int, int]],
     ) -> None:
-        """Steps low..high-1 of a leap in closed form; only `used`, what is owned unwritten and `free` change."""
+        """Steps low..high-1 of a leap in closed form: all but `used`, what is unwritten, `cached` and `free` stays."""
         end_ps = ramp.until(high)
         time_ps = end_ps - ramp.until(low) if low else end_ps
         self._end_ps += time_ps
@@ -239,35 +259,36 @@ class MemoryRecorder:
         unwritten_ps = owned.unwritten_sum(high, ramp.first_ps, ramp.rise_ps)
         if low:
             unwritten_ps -= owned.unwritten_sum(low, ramp.first_ps, ramp.rise_ps)
+        cached_ps = 0
+        if first.cached:
+            cached_ps = owned.cached_sum(high, ramp.first_ps, ramp.rise_ps)
+            if low:
+                cached_ps -= owned.cached_sum(low, ramp.first_ps, ramp.rise_ps)
         internal, internal_ps = before, before * time_ps
         for step, slots in due:
             if step < high:
                 internal += slots
                 internal_ps += slots * (end_ps - ramp.until(max(step, low)))
         totals = self.totals
-        slots_ps, peaks = totals.slots_ps, totals.peaks
+        slots_ps = totals.slots_ps
         slots_ps[_USED] += used_ps
         slots_ps[_RESERVED] += unwritten_ps - internal_ps
         slots_ps[_INTERNAL] += internal_ps
         slots_ps[_DEAD] += first.dead * time_ps
-        slots_ps[_CACHED] += first.cached * time_ps
+        slots_ps[_CACHED] += cached_ps
         slots_ps[_EXTERNAL] += external * time_ps
-        fixed = external + first.dead + first.cached
-        slots_ps[_FREE] += (self.pool_slots - fixed) * time_ps - used_ps - unwritten_ps
-        peaks[_USED] = max(peaks[_USED], used + count * (high - 1))
-        peaks[_INTERNAL] = max(peaks[_INTERNAL], internal)
-        peaks[_DEAD] = max(peaks[_DEAD], first.dead)
-        peaks[_CACHED] = max(peaks[_CACHED], first.cached)
-        peaks[_EXTERNAL] = max(peaks[_EXTERNAL], external)
-        # What was rounded up beyond an ask is not free to the allocator, and part of `external`.
+        slots_ps[_FREE] += (self.pool_slots - external - first.dead) * time_ps - used_ps - unwritten_ps - cached_ps
         at_low = owned.use_at(low) if low else first
-        peaks[_FREE] = max(peaks[_FREE], at_low.free + at_low.rounding - external)
+        reserved = 0
         # `reserved` rises and falls within a leap; its top is looked for only where it could be a new one.
-        if owned.bound > peaks[_RESERVED]:
+        if owned.bound > totals.peaks[_RESERVED]:
             bounds, internals = _segments(low, high, before, due)
-            for index, internal in enumerate(internals):
-                top = owned.unwritten_peak(bounds[index], bounds[index + 1]) - internal
-                peaks[_RESERVED] = max(peaks[_RESERVED], top)
+            tops = (owned.unwritten_peak(*span) for span in pairwise(bounds))
+            reserved = max(top - level for top, level in zip(tops, internals, strict=True))
+        # What was rounded up beyond an ask is not free to the allocator, and part of `external`.
+        free = at_low.free + at_low.rounding - external
+        last = used + count * (high - 1)
+        totals.reach((last, reserved, internal, first.dead, 0, at_low.cached, external, free))
         if self.has_holes:
             totals.in_holes(time_ps, first, beside.external, batch.waiting > 0)
         if beside is not NOTHING:
@@ -285,8 +306,12 @@ class MemoryRecorder:
         row_stay_ps, self._row_stay_ps = stay_ps - self._row_stay_ps, stay_ps
         self.steps += steps
         try:
-            row = (start_ps, duration_ps, steps, *batch[:6], row_stay_ps, use.largest_hole, use.rounding, *beside[1:])
-            self.series.frombytes(ROW.pack(*row, *levels))
+            self.series.frombytes(
+                ROW.pack(
+                    start_ps, duration_ps, steps, *batch[:6], row_stay_ps, use.largest_hole, use.rounding, *beside[1:],
+                    *levels,
+                )
+            )  # fmt: skip
         except struct.error:
             raise RunError(
                 f"from {start_ps / PS_PER_S:.3g} s on {'a step lasts' if steps < 2 else f'{steps:,} steps last'} "

@@ -15,7 +15,9 @@ def engine_policies(engine: Plain, rules: "Profile", data: Plain) -> Iterator[Mi
     scheduler = engine.get("scheduler", rules.scheduler)
     kernel = engine.get("kernel", rules.kernel)
     preemption = engine.get("preemption", rules.preemption)
-    if scheduler != "continuous" and engine.get("chunked_prefill") is True:
+    if scheduler in FOLLOWED:
+        yield from _followed(str(scheduler), engine, rules, data)
+    elif scheduler != "continuous" and engine.get("chunked_prefill") is True:
         problem = f"is on, but the {scheduler} scheduler computes prompts whole"
         yield Mistake("engine.chunked_prefill", True, problem, "remove it, or set engine.scheduler: continuous")
     if scheduler == "static" and kernel == "ragged":
@@ -31,21 +33,30 @@ def engine_policies(engine: Plain, rules: "Profile", data: Plain) -> Iterator[Mi
             yield Mistake("engine.swap_space", MISSING, "is missing: swapped requests wait in host memory", remedy)
     allocator = data.get("allocator")
     nothing_kept = isinstance(allocator, dict) and allocator.get("name") == "no-cache"
-    if nothing_kept and (scheduler, kernel) != ("continuous", "ragged"):
+    for key in ("async_scheduling", "policy"):
+        asked = engine.get(key)
+        if scheduler not in FOLLOWED and asked is not None and asked is not False and asked != "fcfs":
+            problem = f"is for engines whose requests are followed one by one, but engine.scheduler is {scheduler}"
+            yield Mistake(f"engine.{key}", asked, problem, "use a profile such as vllm@0.33 or sglang@0.5.23")
+    if nothing_kept and scheduler not in FOLLOWED and (scheduler, kernel) != ("continuous", "ragged"):
         problem = "computes everything again in each step, which only continuous batching with ragged kernels does"
         yield Mistake("allocator.name", "no-cache", problem, "leave engine.scheduler and engine.kernel out")
+    radix = isinstance(allocator, dict) and allocator.get("name") == "radix"
     caches = isinstance(allocator, dict) and allocator.get("prefix_caching", rules.prefix_caching) is True
-    if caches:
+    if radix and scheduler not in ("continuous", *FOLLOWED):
+        problem = f"finds the beginnings of prompts computed, but the {scheduler} scheduler computes every prompt whole"
+        yield Mistake("allocator.name", "radix", problem, "set engine.scheduler: continuous, or use allocator: paged")
+    elif caches and scheduler not in FOLLOWED:
         yield from _prefix_caching(engine, rules, scheduler)
     samples = _whole(data.get("workload"), "samples", 1)
     seats = engine.get("max_num_seqs", rules.max_num_seqs)
     workload = data.get("workload")
     if isinstance(workload, dict) and workload.get("beam") is not None:
         shares = allocator is None or not isinstance(allocator, dict) or allocator.get("name", "paged") == "paged"
-        if not shares or caches or scheduler == "static":
+        if not shares or caches or scheduler in ("static", *FOLLOWED):
             problem = (
                 "is given, but its candidates fork, which only allocator paged without prefix_caching can, and no "
-                "static batch"
+                f"{scheduler if scheduler in FOLLOWED else 'static'} batch"
             )
             yield Mistake("workload.beam", MISSING, problem, "use allocator: paged, or leave it out")
         if samples < 2:
@@ -53,6 +64,39 @@ def engine_policies(engine: Plain, rules: "Profile", data: Plain) -> Iterator[Mi
     if isinstance(seats, int) and samples > seats:
         problem = f"is more than the {seats} sequences that run at once (engine.max_num_seqs)"
         yield Mistake("workload.samples", samples, problem, f"ask for at most {seats}")
+
+
+FOLLOWED = {"vllm": "paged", "sglang": "radix"}
+"""Schedulers that follow their requests one by one, and the allocator that each drives itself."""
+
+_POLICIES = {
+    "vllm": ("fcfs", "priority"),
+    "sglang": ("fcfs", "lpm", "dfs-weight", "lof", "random", "hrrn", "shortest-prefill-first"),
+}
+
+
+def _followed(scheduler: str, engine: Plain, rules: "Profile", data: Plain) -> Iterator[Mistake]:
+    """What such a scheduler cannot be told."""
+    mine, allocator = FOLLOWED[scheduler], data.get("allocator")
+    name = allocator.get("name", "paged") if isinstance(allocator, dict) else allocator
+    if name is not None and name != mine:
+        problem = f"is given, but the {scheduler} scheduler drives the allocator {mine} itself"
+        yield Mistake("allocator.name", name, problem, f"use {mine}, or engine.profile: vllm@0.33-sync for any other")
+    for key, only in (("preemption", "recompute"), ("victim", "last"), ("kernel", "ragged")):
+        value = engine.get(key, getattr(rules, key, only))
+        if value != only:
+            problem = f"is none of the {scheduler} scheduler's rules"
+            yield Mistake(f"engine.{key}", value, problem, f"leave it out, or set engine.{key}: {only}")
+    policy = engine.get("policy")
+    if policy is not None and policy not in _POLICIES[scheduler]:
+        known = ", ".join(_POLICIES[scheduler])
+        yield Mistake("engine.policy", policy, f"is none of the {scheduler} scheduler's", f"use one of {known}")
+    others = {"vllm": ("max_prefill_tokens", "mixed_chunk", "schedule_conservativeness")}
+    others["sglang"] = ("prefill_schedule_interval", "long_prefill_token_threshold", "reserve_full_isl")
+    for key in others[scheduler]:
+        if key in engine:
+            problem = f"is given, but the {scheduler} scheduler has no such rule"
+            yield Mistake(f"engine.{key}", engine[key], problem, "leave it out")
 
 
 def _prefix_caching(engine: Plain, rules: "Profile", scheduler: object) -> Iterator[Mistake]:

@@ -31,7 +31,15 @@ ELSEWHERE_CALLED = {
     "batch_size": "engine.max_num_seqs",
     "max_batch_size": "engine.max_num_seqs",
     "enable_chunked_prefill": "engine.chunked_prefill",
+    "chunked_prefill_size": "engine.max_num_batched_tokens",
+    "max_running_requests": "engine.max_num_seqs",
+    "schedule_policy": "engine.policy",
+    "scheduling_policy": "engine.policy",
+    "enable_mixed_chunk": "engine.mixed_chunk",
+    "overlap": "engine.async_scheduling",
+    "disable_radix_cache": "allocator.prefix_caching",
     "enable_prefix_caching": "allocator.prefix_caching",
+    "radix_eviction_policy": "allocator.eviction",
     "dtype": "model.weights_dtype",
     "quantization": "model.weights_dtype",
     "kv_cache_dtype": "model.kv_dtype",
@@ -65,7 +73,6 @@ NOT_MODELLED_YET = {
     "dp": "data parallelism",
     "replicas": "more than one replica",
     "cpu_offload_gb": "offloading to the host",
-    "async_scheduling": "asynchronous scheduling",
     "enable_lora": "LoRA",
 }
 """Keys of engines that ask for something kvsim leaves out, to what that is."""

@@ -41,9 +41,24 @@ class EngineSettings(Part):
     """The longest chunk of one prompt in a step, in tokens; 0: no limit but the budget."""
     reserve_full_isl: bool | None = None
     """Whether a request is admitted only when its whole prompt would fit, though it is computed in chunks."""
-    scheduler: Literal["continuous", "prefill-first", "static"] | None = None
+    scheduler: Literal["continuous", "prefill-first", "static", "vllm", "sglang"] | None = None
     """Who is in a step: everyone beside prompts in chunks, whole prompts before anybody decodes, or one batch after
-    the other."""
+    the other; `vllm`, `sglang`: by all the rules of these engines, request by request."""
+    async_scheduling: bool | None = None
+    """Whether a step is planned while the one before it is in flight (SGLang: overlap); schedulers `vllm` and `sglang`
+    only."""
+    policy: (
+        Literal["fcfs", "priority", "lpm", "dfs-weight", "lof", "random", "hrrn", "shortest-prefill-first"] | None
+    ) = None
+    """Who of the waiting comes first; absent: who came first. `priority` is vLLM's, the others but `fcfs` SGLang's."""
+    prefill_schedule_interval: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    """Scheduler `vllm`: prompts are computed in every so many steps only, while anybody decodes."""
+    max_prefill_tokens: Count = 16384
+    """Scheduler `sglang`: prompt tokens after which a pass takes in no more requests."""
+    mixed_chunk: bool = False
+    """Scheduler `sglang`: those that decode ride along in a pass of prompts."""
+    schedule_conservativeness: Annotated[float, Field(gt=0, le=10)] = 1.0
+    """Scheduler `sglang`: how much of their remaining output running requests are taken to need (times 0.7)."""
     kernel: Literal["ragged", "padded"] | None = None
     """How attention reads sequences of unequal length; `padded`: each as the longest, in a batch kept compact by
     copies."""
@@ -66,6 +81,20 @@ class PagedSettings(Part):
     """The share of the blocks that an admission leaves free; absent: the engine profile's."""
     prefix_caching: bool | None = None
     """Whether blocks keep their contents and whoever begins alike finds them; absent: the engine profile's."""
+
+
+class RadixSettings(Part):
+    """A tree of prefixes that were computed once, by SGLang's rules: whoever begins alike does not compute them
+    again."""
+
+    name: Literal["radix"]
+    page_size: Count = 1
+    """Slots of a page; what is shared, kept and evicted is whole pages."""
+    prefix_caching: bool = True
+    """Whether anything is kept; off is SGLang's `--disable-radix-cache`."""
+    eviction: Literal["lru", "lfu", "fifo", "mru", "filo", "priority", "slru"] = "lru"
+    """Which leaf of the tree goes first when slots are short; `slru`: what only one request brought before the
+    rest."""
 
 
 class ContiguousSettings(Part):
@@ -111,7 +140,7 @@ class NoCacheSettings(Part):
 
 
 AllocatorSettings = Annotated[
-    PagedSettings | ContiguousSettings | ReserveSettings | VirtualSettings | NoCacheSettings,
+    PagedSettings | RadixSettings | ContiguousSettings | ReserveSettings | VirtualSettings | NoCacheSettings,
     Field(discriminator="name"),
 ]
 
@@ -123,7 +152,7 @@ class PoolSettings(Part):
     model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
     blocks: Count | None = None
-    """Usable blocks, of the paged allocator's block size; of the virtual one, page rows."""
+    """Usable blocks, of the paged allocator's block size; of the virtual one, page rows; else, the engine profile's."""
     tokens: Count | None = None
     """Slots, one token's KV each."""
     memory: Size | None = None

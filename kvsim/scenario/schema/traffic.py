@@ -88,8 +88,36 @@ class WorkloadSettings(Part):
     trace: Annotated[str, Field(min_length=1)] | None = None
     """A packaged trace by name, or a file: relative to the scenario's file, or to the working folder from
     --set."""
-    format: Literal["azure", "mooncake", "bailian"] | None = None
-    """The trace's format; absent: known from its header."""
+    format: (
+        Literal[
+            "azure",
+            "burstgpt",
+            "vidur",
+            "lengths",
+            "splitwise",
+            "blis",
+            "mooncake",
+            "bailian",
+            "servegen-offline",
+            "llmservingsim",
+            "dynamo",
+            "dynamo-agentic",
+            "weka",
+            "copilot",
+            "tracelab",
+            "applied-compute",
+            "serving-benchmark",
+            "otel",
+            "sharegpt",
+            "aiperf-turns",
+            "aiperf-single-turn",
+            "vllm-custom",
+            "openai-batch",
+            "table",
+        ]
+        | None
+    ) = None
+    """The trace's format; absent: known from how it begins."""
     on_bad_row: Literal["error", "drop"] = "error"
     """What happens at a row of the trace that cannot be used; dropped rows are counted."""
     sort: bool = False

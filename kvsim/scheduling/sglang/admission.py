@@ -1,6 +1,7 @@
 """Who of the waiting joins one pass of prefill: budgets of tokens computed, and of tokens to fit until the end."""
 
 from enum import Enum, auto
+from typing import NamedTuple
 
 from kvsim.memory.radix.interface import PrefixTree
 from kvsim.scheduling.sglang.request import Request
@@ -16,6 +17,14 @@ class Verdict(Enum):
     """Slots are, or may become, short."""
     SPENT = auto()
     """The pass computes enough already."""
+
+
+class Lacking(NamedTuple):
+    """A request that needs so many slots, now or until its end, of which it could get so many."""
+
+    request: Request
+    need_slots: int
+    room_slots: int
 
 
 class Admission:
@@ -41,6 +50,8 @@ class Admission:
         self.admitted: list[Request] = []
         self.cut: Request | None = None
         """The one admitted whose prompt goes on in the next pass."""
+        self.short: Lacking | None = None
+        """The one for whom there was no room."""
 
     def state(self) -> Verdict:
         """Whether there is anything left to give. Pure."""
@@ -78,8 +89,9 @@ class Admission:
     def _add_by_estimate(self, request: Request, tree: PrefixTree, *, one_is_cut: bool) -> Verdict | None:
         """None: admitted."""
         missing = request.tokens - request.prefix
-        if missing + self._clipped(max(0, request.left)) + self._page >= self._room_until_end():
-            return Verdict.NO_ROOM
+        need = missing + self._clipped(max(0, request.left)) + self._page
+        if need >= self._room_until_end():
+            return self._no_room(request, need)
         charge = self._rows.pool.ceil(missing)
         if self.chunk_left is None:
             if self.admitted and charge >= self._input_left:
@@ -105,14 +117,14 @@ class Admission:
         missing = request.tokens - request.prefix
         need = self._rows.pool.ceil(missing) + self._page
         if need > min(self._room_now(), self._room_until_end()):
-            return Verdict.NO_ROOM
+            return self._no_room(request, need)
         self._expect(request)
         assert self._drain is not None
         free, reserve = self._room_now() - need, self._rules.drain_reserve_tokens
         for index, (left, occupied) in enumerate(self._drain):
             going = len(self._drain) - index
             if free - left * going <= reserve * going:
-                return Verdict.NO_ROOM
+                return self._no_room(request, need)
             free += occupied
         if self.chunk_left is None or missing <= self.chunk_left:
             request.end = request.tokens
@@ -124,6 +136,10 @@ class Admission:
             self.cut = request
             self._admit(request, 0)
         return self.state()
+
+    def _no_room(self, request: Request, need: int) -> Verdict:
+        self.short = Lacking(request, need + 1, max(0, int(min(need, self._room_now(), self._room_until_end()))))
+        return Verdict.NO_ROOM
 
     def _expect(self, request: Request) -> None:
         """Put a request among those that drain: (tokens to come, tokens held), soonest to end first."""

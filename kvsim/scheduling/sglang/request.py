@@ -4,6 +4,16 @@ from dataclasses import dataclass, field
 
 from kvsim.content import Content, Run
 from kvsim.memory.radix.node import Node
+from kvsim.memory.radix.pool import SlotPool
+
+
+def most_output(prompt_tokens: int, context: int, pool: SlotPool) -> int:
+    """Output tokens that SGLang lets a request make at most, decided before it is queued (0 or less: it is refused).
+
+    Prompt and output stay below the context, and fit an empty pool with a page to spare.
+    """
+    below = min(context - 1, pool.slots - 1) - prompt_tokens - 1
+    return min(below, pool.slots - pool.ceil(prompt_tokens) - pool.page_size - 1)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -62,10 +72,10 @@ class Request:
         """Output tokens still to come."""
         return self.max_new - self.outputs
 
-    def emit(self) -> None:
-        """One more output token; the last one that it may make finishes it. Mutates."""
-        self.content.append(Run(self.output.stream, self.output.offset + self.outputs, 1))
-        self.outputs += 1
+    def emit(self, tokens: int = 1) -> None:
+        """More output tokens; the last one that it may make finishes it. Mutates."""
+        self.content.append(Run(self.output.stream, self.output.offset + self.outputs, tokens))
+        self.outputs += tokens
         self.finished = self.outputs >= self.max_new
 
 

@@ -5,6 +5,7 @@ A request has one row of slots. From its start they are the tree's (`protected`)
 
 from kvsim.errors import RunError
 from kvsim.memory.radix.interface import PrefixTree
+from kvsim.memory.radix.row import checkpoint, unlock
 from kvsim.scheduling.sglang.request import Request
 
 
@@ -49,6 +50,12 @@ class Rows:
         for request in requests:
             request.committed += 1
 
+    def grow(self, requests: list[Request], tokens: int) -> None:
+        """Slots for so many tokens more of each, all of which are free. Mutates."""
+        for request in requests:
+            self._take(self.pool.ceil(request.committed + tokens) - self.pool.ceil(request.committed))
+            request.committed += tokens
+
     def decode_fits(self, requests: list[Request]) -> bool:
         """Whether each can get a slot more, after evicting what that takes. Mutates the tree."""
         slots = self._decode_slots(requests)
@@ -60,28 +67,8 @@ class Rows:
         self.evicted += self.tree.make_room(slots)
 
     def checkpoint(self, request: Request, tokens: int) -> None:
-        """Hand the whole pages of the first `tokens` of a request over to the tree. Mutates.
-
-        Its prompt is cut off from its output, so that the one can be evicted without the other, and counts as more
-        important by one.
-        """
-        tokens = min(tokens, request.filled)
-        if not self.tree.shares or tokens <= 0:
-            return
-        end, prompt = self.pool.floor(tokens), self.pool.floor(request.prompt_tokens)
-        node = self.tree.insert(
-            request.content,
-            limit=tokens,
-            owned=request.protected,
-            counted=request.inserted,
-            priority=request.priority,
-        ).node
-        request.inserted = max(request.inserted, end)
-        if 0 < prompt < end:
-            self.tree.insert(request.content, limit=prompt, owned=prompt, counted=prompt, priority=request.priority + 1)
-        self._unlock(request)
-        self.tree.lock(node)
-        request.locked, request.protected = node, end
+        """Hand the whole pages of the first `tokens` of a request over to the tree. Mutates."""
+        checkpoint(self.tree, request, min(tokens, request.filled))
 
     def stash(self, request: Request) -> None:
         """Checkpoint the chunk just computed; the next one goes on from its end. Mutates."""
@@ -94,7 +81,7 @@ class Rows:
             request.filled = request.tokens
             self.checkpoint(request, request.committed)
         self.pool.give(self.pool.ceil(request.committed) - request.protected)
-        self._unlock(request)
+        unlock(self.tree, request)
         request.holds = False
         self.held -= 1
 
@@ -112,11 +99,6 @@ class Rows:
                 "to evict; SGLang itself stops here. A larger pool or smaller chunks would do"
             )
         self.pool.take(slots)
-
-    def _unlock(self, request: Request) -> None:
-        if request.locked is not None:
-            self.tree.unlock(request.locked)
-            request.locked = None
 
     def _decode_slots(self, requests: list[Request]) -> int:
         size = self.pool.page_size

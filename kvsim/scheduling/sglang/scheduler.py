@@ -1,12 +1,14 @@
 """One scheduling pass after another: join, prefill if anybody can, else decode; then the results.
 
-The order of things within a pass is SGLang's, because each of them changes what the next one finds.
+With overlap a pass is planned while the batch of the pass before it is in flight. The order of things within a pass is
+SGLang's, because each of them changes what the next one finds.
 """
 
+from collections import deque
 from dataclasses import dataclass, field
 
 from kvsim.memory.radix.interface import PrefixTree
-from kvsim.scheduling.sglang.admission import Admission, Verdict
+from kvsim.scheduling.sglang.admission import Admission, Lacking, Verdict
 from kvsim.scheduling.sglang.order import Order
 from kvsim.scheduling.sglang.ratio import NewTokenRatio
 from kvsim.scheduling.sglang.request import Batch, Request
@@ -27,6 +29,8 @@ class Pass:
     """How many of those belong to prompts."""
     admitted: list[tuple[Request, int]] = field(default_factory=list)
     """Requests that got their first slots, again perhaps, and the tokens that they found cached."""
+    short: Lacking | None = None
+    """The one of the waiting for whom there was no room."""
     retracted: list[Request] = field(default_factory=list)
     aborted: list[Request] = field(default_factory=list)
 
@@ -41,7 +45,11 @@ class _Flight:
 
 
 class SglangScheduler:
-    """SGLang's scheduler. A pass is `plan`, then `settle`; with overlap the latter deals with the pass before."""
+    """SGLang's scheduler. A pass is `plan`, then `settle`; with overlap the latter deals with the pass before.
+
+    Who knows better than `max_new` when a request ends calls `output` and `keep` in the place of `settle`, and sets
+    `finished` in between.
+    """
 
     def __init__(self, tree: PrefixTree, settings: Settings, *, eviction: str = "lru") -> None:
         self.rules = release_rules()
@@ -54,7 +62,8 @@ class SglangScheduler:
         """The request whose prompt is computed in part."""
         self._order = Order(settings.schedule_policy, self.rows, self.rules, touches=eviction == "lru")
         self._last: Batch | None = None
-        self._flight: _Flight | None = None
+        self._flights: deque[_Flight] = deque()
+        """Batches whose result is not in yet, oldest first."""
         self._submitted = 0
         self._processed = 0
 
@@ -71,29 +80,65 @@ class SglangScheduler:
         batch = self._prefill(made) or self._decode(made)
         if batch is not None:
             self._processed += batch.extended
+            self._flights.append(_Flight(list(batch.requests), batch.prefills, batch.decoding))
         self._last = batch
         return made
 
     def settle(self) -> list[Request]:
         """Deal with the result that is due; who got a token by it, in order, some of them their last. Mutates."""
-        last = self._last
-        started = None if last is None else _Flight(list(last.requests), last.prefills, last.decoding)
-        due, self._flight = (self._flight, started) if self.settings.overlap else (started, None)
-        served: list[Request] = []
-        for request in due.requests if due else ():
-            assert due is not None
+        due = len(self._flights) - (self.settings.overlap and self._last is not None)
+        served = self.output() if due > 0 else []
+        self.keep(served)
+        return [request for request, _ in served]
+
+    def output(self) -> list[tuple[Request, bool]]:
+        """The result of the oldest batch in flight: who got a token, and whether at the end of a prompt. Mutates."""
+        due = self._flights.popleft()
+        served = []
+        for request in due.requests:
             if request.retracted or (request.finished and request.middle_chunks <= 0):
                 continue
             if request.middle_chunks > 0:
                 request.middle_chunks -= 1
                 continue
             request.emit()
-            served.append(request)
+            served.append((request, due.prefills and request not in due.decoding))
+        return served
+
+    def keep(self, served: list[tuple[Request, bool]]) -> None:
+        """Hand over to the tree what those who finished, or completed a prompt, have computed. Mutates."""
+        for request, prompt_done in served:
             if request.finished:
                 self.rows.release(request, keep=True)
-            elif due.prefills and request not in due.decoding:
+            elif prompt_done:
                 self.rows.stash(request)
-        return served
+
+    def leave(self, request: Request) -> None:
+        """Its client is gone, or it has been dealt with: a live request is out of everything. Mutates; O(waiting)."""
+        if request in self.waiting:
+            self.waiting.remove(request)
+        if request is self.cut:
+            self.cut = None
+        request.finished, request.middle_chunks = True, 0
+        if request.holds:
+            self.rows.release(request, keep=True)
+
+    @property
+    def steady(self) -> bool:
+        """The last pass decoded, so that whoever runs is in the running batch. Pure."""
+        return self._last is self.running and not self.running.prefills
+
+    def leapt(self, steps: int) -> None:
+        """So many passes are over in which everybody decoded, in room that nobody had to be evicted for. Mutates."""
+        running = self.running
+        if running.drop(set()):
+            running.full = False
+        self._processed += steps * running.extended
+        for request in running.requests:
+            request.emit(steps)
+        self.rows.grow(running.requests, steps)
+        for _ in range(steps):
+            self.ratio.decay()
 
     def _join(self) -> None:
         """Those whose prompt was completed in the last pass decode from now on; those who finished leave."""
@@ -139,7 +184,7 @@ class SglangScheduler:
             limit = self._order.chunk_limit(went_on, self.waiting, admission.chunk_left or 0)
             self.cut = admission.go_on(went_on, limit)
         self._admit(admission, went_on)
-        admitted = admission.admitted
+        made.short, admitted = admission.short, admission.admitted
         if not admitted:
             return None
         gone = set(admitted)
@@ -230,6 +275,6 @@ class SglangScheduler:
 
     def _drop_finishing(self) -> bool:
         """With overlap, those whose result in flight is their last one sit out; True if there were any."""
-        in_flight = set(self._flight.requests) if self._flight else set()
+        in_flight = {request for flight in self._flights for request in flight.requests}
         finishing = {r for r in self.running.requests if r in in_flight and r.outputs + 1 >= r.max_new}
         return self.running.drop(finishing) if finishing else False

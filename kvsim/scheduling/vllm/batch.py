@@ -57,6 +57,18 @@ class Lost(NamedTuple):
     tokens: int
 
 
+class Unmet(NamedTuple):
+    """A request whose slots could not be had: `need` free blocks were asked for, and `free` were there."""
+
+    request: Followed
+    need_blocks: int
+    free_blocks: int
+    waits: bool
+    """It stays in the queue; otherwise somebody is preempted."""
+    alone: bool
+    """Nobody else runs."""
+
+
 @dataclass(slots=True, eq=False)
 class Batch:
     """Who computes how much in one step, in scheduling order, and what happened while that was decided."""
@@ -64,13 +76,16 @@ class Batch:
     rows: list[Row] = field(default_factory=list)
     admitted: list[Admitted] = field(default_factory=list)
     preempted: list[Lost] = field(default_factory=list)
+    unmet: list[Unmet] = field(default_factory=list)
     samples: set[int] = field(default_factory=set)
     """Ids of the sequences whose rows yield a token."""
 
 
 class Emitted(NamedTuple):
-    """Tokens that a request has yielded, and whether they were its last."""
+    """Tokens that a request has yielded, and whether it may have no more."""
 
     sequence: Sequence
     tokens: int
     ended: bool
+    stale: bool = False
+    """They were in flight when it was preempted."""

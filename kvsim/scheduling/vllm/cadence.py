@@ -36,3 +36,7 @@ class PrefillCadence:
         self._executed_steps += tokens
         if prefill:
             self._last_prefill_step = self._executed_steps
+
+    def leapt(self, steps: int) -> None:
+        """So many steps were scheduled without any part of a prompt. Mutates."""
+        self._executed_steps += steps

@@ -11,7 +11,7 @@ from kvsim.content import Content
 from kvsim.memory.prefix import Hit, Holdings, Want
 from kvsim.request import Sequence
 from kvsim.scheduling.queueing import UNLIMITED
-from kvsim.scheduling.vllm.batch import Admitted, Batch, Emitted, Followed, Lost, Row
+from kvsim.scheduling.vllm.batch import Admitted, Batch, Emitted, Followed, Lost, Row, Unmet
 from kvsim.scheduling.vllm.cadence import PrefillCadence
 from kvsim.scheduling.vllm.queues import QUEUES, WaitingQueue
 from kvsim.scheduling.vllm.rules import Rules
@@ -34,17 +34,14 @@ class RequestScheduler:
     def submit(self, sequence: Sequence, content: Content) -> None:
         """A new request joins the queue. `content` covers its prompt and all that it may ever generate. Mutates."""
         sequence.tokens = sequence.prompt_tokens
-        request = Followed(sequence, self.holdings.open(content, sequence.prompt_tokens))
+        request = Followed(sequence, self.holdings.open(content, sequence.prompt_tokens, owner=sequence.id))
         self._followed[sequence.id] = request
         self.waiting.push(request)
 
-    def give_up(self, sequence: Sequence) -> None:
-        """The client of a live request is gone: it leaves at once, and what is in flight for it is lost. Mutates."""
-        self._end(self._followed[sequence.id])
-
-    def _end(self, request: Followed) -> None:
+    def leave(self, sequence: Sequence) -> None:
+        """A live request has ended, or its client is gone: what is in flight for it is lost. Mutates."""
+        request = self._followed.pop(sequence.id)
         request.ended = True
-        del self._followed[request.sequence.id]
         if request.running:
             self.running.remove(request)
         else:
@@ -88,6 +85,7 @@ class RequestScheduler:
                 place += 1
                 continue
             while request.running and not self._more(request, tokens):
+                self._unmet(batch, request, self._want_more(request, tokens))
                 victim = max(running, key=_lateness) if priority else running[-1]
                 place -= running.index(victim) < place
                 budget += self._unschedule(batch, victim)
@@ -117,15 +115,22 @@ class RequestScheduler:
 
     def _more(self, request: Followed, tokens: int) -> bool:
         """Get the slots for `tokens` tokens more of a running request."""
+        return self.holdings.acquire(request.holding, self._want_more(request, tokens))
+
+    def _want_more(self, request: Followed, tokens: int) -> Want:
         sequence = request.sequence
-        want = Want(
+        return Want(
             sequence.written,
             tokens,
             sequence.tokens,
             lookahead_tokens=self.rules.lookahead_tokens,
             in_flight_tokens=request.in_flight,
         )
-        return self.holdings.acquire(request.holding, want)
+
+    def _unmet(self, batch: Batch, request: Followed, want: Want, hit: Hit | None = None) -> None:
+        """Note that what it wants is not there; `hit` is given for one that waits."""
+        need, free = self.holdings.lacking(request.holding, want, hit), self.holdings.pool.free_blocks
+        batch.unmet.append(Unmet(request, need, free, hit is not None, len(self.running) == 1))
 
     def _drafts_within(self, request: Followed, tokens: int) -> int:
         """How many of the next `tokens` tokens are drafts; those left out are forgotten."""
@@ -177,7 +182,7 @@ class RequestScheduler:
             if tokens > budget and not rules.enable_chunked_prefill:
                 break
             tokens = min(tokens, budget)
-            if not self._enter(request, hit, tokens):
+            if not self._enter(batch, request, hit, tokens):
                 break
             batch.admitted.append(Admitted(request, hit.tokens))
             batch.rows.append(Row(request, tokens, min(drafts, tokens - 1)))
@@ -190,7 +195,7 @@ class RequestScheduler:
         """The model's limit leaves room for drafts and the token after them."""
         return hit.tokens + 2 + self.rules.draft_tokens <= self.rules.max_model_len
 
-    def _enter(self, request: Followed, hit: Hit, tokens: int) -> bool:
+    def _enter(self, batch: Batch, request: Followed, hit: Hit, tokens: int) -> bool:
         """The head of the queue runs from now on, if there is memory."""
         rules = self.rules
         want = Want(
@@ -202,6 +207,7 @@ class RequestScheduler:
             spare_blocks=rules.watermark_blocks if self.running else 0,
         )
         if not self.holdings.acquire(request.holding, want, hit):
+            self._unmet(batch, request, want, hit)
             return False
         self.running.append(self.waiting.pop())
         request.running, request.set_aside = True, False
@@ -221,12 +227,19 @@ class RequestScheduler:
             request.placeholders += 1 + row.drafts
             request.drafts = self.rules.draft_tokens
 
+    def leapt(self, steps: int) -> None:
+        """So many steps are over in which every running request decoded one token; blocks are up to date. Mutates."""
+        for request in self.running:
+            request.sequence.written += steps
+            request.sequence.tokens += steps
+        self._cadence.leapt(steps)
+
     # The output of a step.
 
     def complete(self, batch: Batch, accepted: Mapping[int, int]) -> list[Emitted]:
         """The output of a batch has come: `accepted` drafts by sequence id. What each request has yielded. Mutates.
 
-        A request ends with its `max_tokens` or the model's limit; its blocks are given back at once.
+        Whoever has reached its `max_tokens` or the model's limit, or else has ended, is to `leave` then.
         """
         emitted = []
         for row in batch.rows:
@@ -259,10 +272,7 @@ class RequestScheduler:
             if late or rules.draft_tokens:
                 processed = sequence.written - request.in_flight
                 self.holdings.store(request.holding, min(processed, sequence.tokens))
-        ended = tokens == room
-        if ended:
-            self._end(request)
-        return Emitted(sequence, tokens, ended)
+        return Emitted(sequence, tokens, tokens == room, stale)
 
 
 def _lateness(request: Followed) -> tuple[int, int]:

@@ -42,7 +42,8 @@ class _Counting(_Stepping):
         if leap.steps < limit:
             before = pool.usage()
             got = self.acquire((), decodes=True)
-            same_room = (before.free, before.rounding) == (pool.usage().free, pool.usage().rounding)
+            after = pool.usage()
+            same_room = (before.free, before.cached, before.rounding) == (after.free, after.cached, after.rounding)
             promise(
                 not isinstance(got, Grant) or not same_room or bool(got.copied_slots),
                 f"{told}, but one more can be served and nobody needs a slot for it",
@@ -75,22 +76,28 @@ class _Measuring(_Stepping):
         spans = {(first, min(last, steps)) for first, last in spans}
         peaks = {span: leap.unwritten_peak(*span) for span in spans}
         counts = {1, steps, 1 + steps // 2, max(1, steps - 1)}
-        sums = {(n, a, b): leap.unwritten_sum(n, a, b) for n in counts for a, b in WEIGHTS}
+        sums = {
+            (verb, n, a, b): getattr(leap, f"{verb}_sum")(n, a, b)
+            for verb in ("unwritten", "cached")
+            for n in counts
+            for a, b in WEIGHTS
+        }
         bound = leap.bound
-        found = []
+        uses = []
         for step in range(steps):
             got = self.acquire((), decodes=True)
             promise(isinstance(got, Grant), f"{pool.name}: a leap is longer than what the pool can serve: {got}")
             use = pool.usage()
             promise(use == told[step], f"{pool.name}: use_at({step}) is {told[step]}, but the step makes it {use}")
-            found.append(use.unwritten)
+            uses.append(use)
             self.settle([])
-        for (n, a, b), total in sums.items():
-            right = sum((a + b * step) * level for step, level in enumerate(found[:n]))
+        for (verb, n, a, b), total in sums.items():
+            right = sum((a + b * step) * getattr(use, verb) for step, use in enumerate(uses[:n]))
             promise(
                 total == right,
-                f"{pool.name}: unwritten_sum({n}, {a}, {b}) is {total}, over single steps it is {right}",
+                f"{pool.name}: {verb}_sum({n}, {a}, {b}) is {total}, over single steps it is {right}",
             )
+        found = [use.unwritten for use in uses]
         for (first, last), peak in peaks.items():
             right = max(found[first:last])
             promise(
@@ -101,6 +108,6 @@ class _Measuring(_Stepping):
 
 
 def a_leap_knows_the_levels_of_its_steps(make: MakeAllocator, longest: int) -> None:
-    """use_at, unwritten_sum, unwritten_peak and bound are what single steps measure."""
+    """use_at, unwritten_sum, unwritten_peak, cached_sum and bound are what single steps measure."""
     for _ in walk(_Measuring, make, longest):
         pass

@@ -91,9 +91,9 @@ class User:
         self.running.remove(sequence)
         self.retired.append(sequence)
 
-    def release(self, sequence: Sequence) -> None:
-        """It leaves."""
-        self.allocator.release(sequence)
+    def release(self, sequence: Sequence, *, comes_again: bool = False) -> None:
+        """It leaves; or it is preempted, and comes again."""
+        (self.allocator.preempt if comes_again else self.allocator.release)(sequence)
         (self.running if sequence in self.running else self.retired).remove(sequence)
         del self.written[sequence.id]
         self.shares.leave(sequence.id)

@@ -3,7 +3,8 @@
 A step is: slots for everyone that runs (all together, or one by one with preemption), then, unless somebody was
 preempted, those that come back from host memory and new ones; settle; begin_decode for whose prompt is complete, with
 samples that fork off; releases. Or it is a stalled one, in which only prompts are computed. While everyone decodes a
-walk also leaps. Where slots can be shared, decoding sequences fork and are dropped as beams are.
+walk also leaps. Where slots can be shared, decoding sequences fork and are dropped as beams are; where contents are
+kept, whoever was preempted and finds a part of itself again computes the rest.
 """
 
 from collections.abc import Callable, Iterator
@@ -92,7 +93,7 @@ class Walk(User):
         return isinstance(self.acquire(asks, decodes=not one_by_one), Grant)
 
     def _preempt(self, victim: Sequence, for_good: bool) -> None:
-        self.release(victim)
+        self.release(victim, comes_again=not for_good)
         if for_good:
             return
         if victim.written and self.chance(0.5):
@@ -118,14 +119,15 @@ class Walk(User):
             if sequence is None:
                 sequence = self.new_sequence(self.random.randint(1, self.random.randint(1, self.longest)))
                 self._ends[sequence.id] = self.random.randint(sequence.tokens, self.longest)
-            tokens = self.random.randint(1, sequence.tokens)
+            hit = self.allocator.lookup(sequence)
+            tokens = hit + self.random.randint(1, sequence.tokens - hit)
             gate = self.random.choice([0, sequence.tokens])
             if isinstance(self.acquire((Ask(sequence, tokens, True, gate, not self.live),)), Short):
                 return
             if self._waiting:
                 del self._waiting[0]
-            self.enter(sequence, 0)
-            chunks.append(Chunk(sequence, tokens, 0))
+            self.enter(sequence, hit)
+            chunks.append(Chunk(sequence, tokens - hit, hit))
 
     def _sample(self, sequence: Sequence) -> None:
         """Its prompt is complete: it decodes, and so do samples that fork off it."""

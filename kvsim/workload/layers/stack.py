@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from kvsim.content import Content, Run, own_stream
+from kvsim.content import Content, Layers, Run, own_stream
 from kvsim.workload.arrivals import CHUNK
 from kvsim.workload.layers.shared import Picks, Shared
 from kvsim.workload.streams import Streams
@@ -21,26 +21,35 @@ SESSION = "session"
 class LayerMap:
     """Stream to layer: the streams of layer k are those from `first[k]` to before `first[k + 1]`.
 
+    A layer of one text is everybody's, one of several has its groups: these are its `levels` (see `content.LAYERS`).
     What one request wrote (a negative stream, see `content.own_stream`) is its session's.
     """
 
     names: tuple[str, ...] = ()
     first: tuple[int, ...] = ()
+    levels: tuple[str, ...] = ()
 
     def of(self, stream: int) -> str:
         """The name of the layer whose text this stream is."""
-        if stream < 0:
-            return SESSION
+        return SESSION if stream < 0 else self.names[self._place(stream)]
+
+    def layers(self, *, in_sessions: bool) -> Layers:
+        """How widely each stream is shared; outside sessions what one request wrote is its own."""
+        own = SESSION if in_sessions else None
+        return Layers(lambda stream: own if stream < 0 else self.levels[self._place(stream)])
+
+    def _place(self, stream: int) -> int:
         place = bisect_right(self.first, stream) - 1
-        if place < 0 or place >= len(self.names):
+        if place < 0:
             raise KeyError(f"stream {stream} belongs to no layer of this traffic")
-        return self.names[place]
+        return place
 
 
 def layer_map(layers: Sequence[Shared]) -> LayerMap:
     """The streams of layers that stand one behind the other."""
     *first, _ = accumulate((layer.texts for layer in layers), initial=0)
-    return LayerMap(tuple(layer.name for layer in layers), tuple(first))
+    levels = tuple("system" if layer.texts == 1 else "group" for layer in layers)
+    return LayerMap(tuple(layer.name for layer in layers), tuple(first), levels)
 
 
 class Stack:

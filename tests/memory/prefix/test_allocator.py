@@ -101,6 +101,61 @@ def test_a_pool_that_cannot_be_is_refused(value):
         PrefixAllocator(**{"pool_slots": 40, "block_size": 4} | value)
 
 
+def waiting(number, other, heard, prompt):
+    """One whose prompt of `prompt` tokens begins with the first `heard` tokens, prompt and output, of `other`."""
+    content = Content([*other.content.part(0, heard), Run(1 + number, 0, ENDLESS)])
+    return Sequence(number, prompt, None, tokens=prompt, content=content)
+
+
+def found(pool, one):
+    """The cached blocks that it finds, and which of them are free."""
+    (blocks,) = pool.holdings.hit(pool._holding(one), one.tokens).tables
+    return [(block, pool.pool.is_free(block)) for block in blocks]
+
+
+def test_what_a_waiting_one_finds_lasts_until_the_next_block_of_its_content_is_full():
+    pool = PrefixAllocator(40, block_size=4)
+    one = admitted(pool, sequence(0, 5))
+    assert pool.hit_lasts(waiting(1, one, 9, 12), 9) == 2  # tokens 6 and 7; the step that writes token 8 fills a block
+    assert pool.hit_lasts(waiting(2, one, 7, 12), 9) == 9  # its second block goes on otherwise
+    assert pool.hit_lasts(waiting(3, one, 8, 8), 9) == 9  # one token is always computed, so that block is no use
+
+
+def test_what_a_waiting_one_finds_lasts_until_a_free_block_of_it_is_evicted():
+    pool = PrefixAllocator(16, block_size=4)
+    pool.release(admitted(pool, sequence(0, 8, 8)))
+    admitted(pool, sequence(2, 4))
+    # The only one that decodes takes the block that is empty now, and the first of those cached four steps later.
+    assert pool.hit_lasts(sequence(3, 9, 8), 20) == 4
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.sampled_from([1, 2, 4]), st.booleans())
+def test_what_a_waiting_one_finds_lasts_for_exactly_so_many_steps(data, size, unknown_first):
+    blocks = data.draw(st.integers(6, 24))
+    pool = PrefixAllocator(size * blocks, block_size=size, unknown_first=unknown_first)
+    running, everyone = [], []
+    for number in range(data.draw(st.integers(1, 6))):
+        one = sequence(number, data.draw(st.integers(1, 3 * size)), data.draw(st.integers(0, 2 * size)))
+        if pool.free_blocks <= len(running) + 4:
+            break
+        running.append(admitted(pool, one))
+        everyone.append(one)
+        if len(running) > 1 and data.draw(st.booleans()):
+            pool.release(running.pop(data.draw(st.integers(0, len(running) - 1))))
+    other = data.draw(st.sampled_from(everyone))
+    head = waiting(99, other, data.draw(st.integers(0, 6 * size)), data.draw(st.integers(1, 8 * size)))
+    limit = pool.leap(40).steps
+    lasts, before, steps = pool.hit_lasts(head, limit), found(pool, head), 0
+    while steps < limit:
+        assert isinstance(pool.acquire([], decodes=True), Grant)
+        if found(pool, head) != before:
+            break
+        pool.settle([])
+        steps += 1
+    assert lasts == steps
+
+
 LIVES = st.lists(st.tuples(st.integers(1, 20), st.integers(0, 12), st.integers(1, 12)), min_size=1, max_size=8)
 
 

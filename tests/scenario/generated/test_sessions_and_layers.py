@@ -100,8 +100,8 @@ def test_layers_are_a_list() -> None:
     simulation = build(scenario(TRAFFIC | {"layers": layers}), 0)
     told = simulation.workload.layers()
     for request in simulation.workload:
-        names = [told.of(part.stream) for part in request.content.runs]
-        assert names == ["system", "tenant", "documents", "documents", "session"]
+        levels = [told.of(part.stream) for part in request.content.runs]
+        assert levels == ["system", "group", "group", "group", None]
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,9 @@ class Story:
             return {}
         right = {self.sequences[name].id: drafts for name, drafts in accepted.items()}
         emitted = self.scheduler.complete(batch, right)
+        for entry in emitted:
+            if entry.ended:
+                self.scheduler.leave(entry.sequence)
         return {self.named(entry.sequence): f"{entry.tokens}{'.' * entry.ended}" for entry in emitted}
 
     def step(self, **accepted):
@@ -52,7 +55,7 @@ class Story:
         return scheduled
 
     def give_up(self, name):
-        self.scheduler.give_up(self.sequences[name])
+        self.scheduler.leave(self.sequences[name])
 
     def name(self, request):
         return self.named(request.sequence)

@@ -110,7 +110,7 @@ def test_two_prompts_agree_layer_by_layer():
 
 def test_a_map_tells_whose_text_a_stream_is():
     told = layer_map([SYSTEM, TENANT, DOCUMENTS])
-    assert told == LayerMap(("system", "tenant", "documents"), (0, 1, 9))
+    assert told == LayerMap(("system", "tenant", "documents"), (0, 1, 9), ("system", "group", "group"))
     assert [told.of(stream) for stream in (0, 1, 8, 9, 48, -1)] == [
         *("system", "tenant", "tenant", "documents", "documents", "session"),
     ]
@@ -118,10 +118,10 @@ def test_a_map_tells_whose_text_a_stream_is():
         LayerMap().of(3)
 
 
-def test_the_workload_tells_its_layers():
-    assert workload([SYSTEM]).layers().of(0) == "system"
-    assert Workload(GeneratedTraffic(arrivals=Poisson(rate=1), prompt_tokens=Constant(value=5),
-                                     output_tokens=Constant(value=5))).layers().of(0) == "trace"  # fmt: skip
+def test_the_workload_tells_how_widely_each_layer_is_shared():
+    told = workload([SYSTEM, DOCUMENTS], 1)
+    [request] = told
+    assert told.layers().split(request.content.runs, 1000) == (64, 150, 0, 786, 0)
 
 
 @pytest.mark.parametrize(

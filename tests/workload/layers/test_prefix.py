@@ -5,20 +5,25 @@ from itertools import combinations
 
 import pytest
 
+from kvsim.content import Run, own_stream
 from kvsim.workload.arrivals import Poisson
 from kvsim.workload.layers import Shared
 from kvsim.workload.lengths import Constant, Uniform
 from kvsim.workload.stream import GeneratedTraffic, Workload
 
 
-def requests(count=200, prompt=None, **prefix):
+def workload(count=200, prompt=None, **prefix):
     traffic = GeneratedTraffic(
         arrivals=Poisson(rate=8),
         prompt_tokens=prompt or Uniform(min=50, max=300),
         output_tokens=Constant(value=9),
         requests=count,
     )
-    return list(Workload(traffic, seed=7, layers=[Shared(name="system", **prefix)] if prefix else []))
+    return Workload(traffic, seed=7, layers=[Shared(name="system", **prefix)] if prefix else [])
+
+
+def requests(count=200, prompt=None, **prefix):
+    return list(workload(count, prompt, **prefix))
 
 
 def test_two_prompts_agree_in_their_system_prompt_and_in_nothing_else():
@@ -55,3 +60,14 @@ def test_system_prompts_are_drawn_evenly_or_by_zipfs_law(theta, expected):
 def test_a_number_that_cannot_be_is_refused_by_name(wrong, argument):
     with pytest.raises(ValueError, match=argument):
         Shared(**{"name": "system", "tokens": 10} | wrong)
+
+
+def test_one_system_prompt_is_everybodys_and_one_of_several_is_a_groups():
+    for texts, split in ((1, (10, 0, 0, 15, 0)), (3, (0, 10, 0, 15, 0))):
+        told = workload(1, tokens=10, texts=texts)
+        [request] = told
+        assert told.layers().split(request.content.runs, 25) == split
+
+
+def test_a_workload_that_shares_nothing_has_no_layers_but_its_own():
+    assert workload(1).layers().split([Run(own_stream(0), 0, 9)], 9) == (0, 0, 0, 9, 0)

@@ -14,7 +14,7 @@ from kvsim.workload.arrivals import Constant as Evenly
 from kvsim.workload.arrivals import Poisson
 from kvsim.workload.clients.limits import Patience
 from kvsim.workload.clients.tags import Tags
-from kvsim.workload.layers import Shared
+from kvsim.workload.layers import Shared, layer_map
 from kvsim.workload.lengths import Constant, Lognormal, Uniform
 from kvsim.workload.sessions.history import Compact, Truncate, Whole, Window
 from kvsim.workload.sessions.laws import Agents, ClientLoop, OnFailure, SessionLaws
@@ -108,7 +108,7 @@ def test_a_session_keeps_its_texts_and_every_turn_brings_its_own():
         Shared(name="documents", tokens=7, texts=30, count=2, each="turn"),
     ]
     run = workload(FIVE_TURNS, layers=layers)
-    told = run.layers()
+    told = layer_map(layers)
     for turns in by_session(run).values():
         assert len({request.content.runs[1].stream for request in turns}) == 1
         for before, after in pairwise(turns):
@@ -116,6 +116,12 @@ def test_a_session_keeps_its_texts_and_every_turn_brings_its_own():
             assert before.content.common(after.content) == before.prompt_tokens
             fresh = Content(after.content.part(known, after.prompt_tokens)).runs
             assert [told.of(run.stream) for run in fresh] == ["documents", "documents", "session"]
+
+
+def test_what_was_said_before_is_the_sessions_layer():
+    told = workload(FIVE_TURNS, layers=[Shared(name="system", tokens=20), Shared(name="tenant", tokens=10, texts=5)])
+    last = by_session(told)[0][-1]
+    assert told.layers().split(last.content.runs, last.prompt_tokens) == (20, 10, last.prompt_tokens - 30, 0, 0)
 
 
 def test_the_window_drops_old_turns_and_with_them_the_common_beginning():

@@ -9,7 +9,7 @@ from kvsim.errors import InputError
 from kvsim.memory.radix.interface import NoTree, PrefixTree
 from kvsim.memory.radix.pool import SlotPool
 from kvsim.memory.radix.tree import RadixTree
-from kvsim.scheduling.sglang.request import Request
+from kvsim.scheduling.sglang.request import Request, most_output
 from kvsim.scheduling.sglang.scheduler import Pass, SglangScheduler
 from kvsim.scheduling.sglang.settings import Settings
 
@@ -136,7 +136,7 @@ class Telling:
             name=name,
             content=prompt,
             prompt_tokens=prompt.tokens,
-            max_new=clipped_output(wanted, prompt.tokens, settings["context_len"], pool),
+            max_new=max(0, min(wanted, most_output(prompt.tokens, settings["context_len"], pool))),
             output=stream_run(stream, 0, 1),
             ignore_eos=bool(entry.get("ignore_eos", settings["ignore_eos"])),
             priority=entry.get("priority", 0),
@@ -162,12 +162,3 @@ class Telling:
             "max_new_tokens": self.request.max_new,
             "output": self.request.outputs,
         }
-
-
-def clipped_output(wanted: int, prompt: int, context: int, pool: SlotPool) -> int:
-    """Output tokens that a request may make: what SGLang leaves of its wish before queueing it.
-
-    Prompt and output stay below the context, and fit an empty pool with a page to spare.
-    """
-    most = min(context - 1, pool.slots - 1) - prompt - 1
-    return max(0, min(wanted, most, pool.slots - pool.ceil(prompt) - pool.page_size - 1))

@@ -84,7 +84,7 @@ class RequestEngine:
         """It leaves, if it is there."""
         if truth.sequence.id in self._truths:
             del self._truths[truth.sequence.id]
-            self.scheduler.give_up(truth.sequence)
+            self.scheduler.leave(truth.sequence)
 
     def schedule(self) -> Step:
         """The running ones as admitted, new ones last."""
@@ -110,7 +110,7 @@ class RequestEngine:
         ]
         for output in outputs:
             if output.ended:
-                del self._truths[output.request]
+                self.scheduler.leave(self._truths.pop(output.request).sequence)
         return outputs
 
 

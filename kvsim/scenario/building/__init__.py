@@ -1,0 +1,1 @@
+"""Names and numbers of a checked scenario become policies: allocators, and the engines that drive them."""

@@ -1,0 +1,1 @@
+"""Traces written in the forms that other tools replay."""

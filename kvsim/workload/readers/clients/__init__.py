@@ -1,0 +1,1 @@
+"""Formats that describe the clients behind a workload, not its requests."""

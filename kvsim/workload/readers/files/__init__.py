@@ -1,0 +1,1 @@
+"""How trace files are opened: plain or gzip, lines, JSON documents, folders, archives and Parquet."""

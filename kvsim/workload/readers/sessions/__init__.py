@@ -1,0 +1,1 @@
+"""Formats that hold whole sessions, or the rounds of sessions, in token counts."""

@@ -1,0 +1,1 @@
+"""Formats of one request a row, in named columns."""
