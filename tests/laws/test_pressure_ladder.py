@@ -26,6 +26,8 @@ KINDS = [
     ("reserve", {}),
     ("prefix", {"block_size": 16}),
     ("prefix", {"block_size": 4, "watermark": 0.1}),
+    ("prefix", {"block_size": 16, "scheduler": "vllm", "async_scheduling": True}),
+    ("prefix", {"block_size": 4, "scheduler": "vllm", "async_scheduling": True, "policy": "priority"}),
     ("radix", {"block_size": 1}),
     ("radix", {"block_size": 16, "eviction": "lfu"}),
 ]

@@ -1,134 +1,101 @@
-"""Profiles bring their scheduler, kernel and allocator along; what a scenario says of them comes first."""
+"""Engines that follow their requests one by one: how a scenario names them, and what they cannot be told."""
 
 from typing import Any
 
 import pytest
 
-from kvsim import Scenario, run
-from kvsim.catalog.engines import profiles
 from kvsim.errors import InputError
-from kvsim.memory.no_cache import NoCacheAllocator
-from kvsim.memory.paged import PagedAllocator
-from kvsim.memory.reserve import ReserveAllocator
-from kvsim.scenario.build import Simulation, build
+from kvsim.memory.radix.interface import NoTree
+from kvsim.scenario import Scenario
+from kvsim.scenario.build import build
 from kvsim.scheduling.continuous import ContinuousScheduler
-from kvsim.scheduling.prefill_first import PrefillFirstScheduler
-from kvsim.scheduling.static import StaticScheduler
+from kvsim.scheduling.sglang.serving import SglangServing
+from kvsim.scheduling.vllm.serving import VllmScheduler
 
-TRAFFIC = {"rate": "4/s", "requests": 10, "prompt_tokens": 500, "output_tokens": 100}
-DEFAULT = {"model": "opt-13b", "gpu": "A100-SXM-40GB", "pool": {"memory": "12GiB"}, "workload": TRAFFIC}
+TRAFFIC = {"rate": "4/s", "requests": 20, "prompt_tokens": 600, "output_tokens": 40}
 
 
 def scenario(**changes: Any) -> Scenario:
-    workload = DEFAULT["workload"] | changes.pop("workload", {})
-    return Scenario.from_dict(DEFAULT | {"workload": workload} | changes, name="here")
+    data = {"model": "llama-3.1-8b", "gpu": "RTX 4090", "pool": {"tokens": 8_000}, "workload": TRAFFIC}
+    return Scenario.from_dict(data | changes, name="here")
 
 
-def built(**changes: Any) -> Simulation:
-    return build(scenario(**changes), 0)
+def scheduler(**changes: Any) -> Any:
+    return build(scenario(**changes), 0).scheduler
 
 
-@pytest.mark.parametrize(
-    ("profile", "scheduler", "allocator"),
-    [
-        ("vllm@0.33-sync", ContinuousScheduler, PagedAllocator),
-        ("vllm@0.2", PrefillFirstScheduler, PagedAllocator),
-        ("orca-max", ContinuousScheduler, ReserveAllocator),
-        ("orca-pow2", ContinuousScheduler, ReserveAllocator),
-        ("orca-oracle", ContinuousScheduler, ReserveAllocator),
-        ("static", StaticScheduler, ReserveAllocator),
-    ],
-)
-def test_a_profile_brings_its_scheduler_and_its_allocator(profile, scheduler, allocator):
-    made = built(engine=profile).scheduler
-    assert (type(made), type(made.allocator)) == (scheduler, allocator)
+def test_vllm_plans_a_step_while_the_one_before_it_is_in_flight_and_caches_prefixes() -> None:
+    made = scheduler(engine="vllm@0.33")
+    assert isinstance(made, VllmScheduler)
+    assert (made.depth, made.rules.async_scheduling, made.blocks.ahead, made.blocks.caches) == (2, True, 1, True)
 
 
-@pytest.mark.parametrize("size", ["max", "pow2", "oracle"])
-def test_each_orca_reserves_in_its_own_way(size):
-    assert built(engine=f"orca-{size}").scheduler.allocator.size == size
+def test_vllm_can_wait_for_each_result_serve_by_priority_and_cache_nothing() -> None:
+    rules = {"async_scheduling": False, "policy": "priority", "prefill_schedule_interval": 4, "max_num_seqs": 7}
+    made = scheduler(engine={"profile": "vllm@0.33"} | rules, allocator={"name": "paged", "prefix_caching": False})
+    assert (made.depth, made.blocks.caches) == (1, False)
+    assert (made.rules.policy, made.rules.prefill_schedule_interval, made.rules.max_num_seqs) == ("priority", 4, 7)
 
 
-def test_an_allocator_of_the_scenario_beats_the_profiles():
-    assert type(built(engine="orca-max", allocator="paged").scheduler.allocator) is PagedAllocator
+def test_freed_blocks_may_queue_as_they_did_before_may_2026() -> None:
+    for profile in ("vllm@0.33", "vllm@0.33-sync"):
+        new, old = (
+            scheduler(engine=profile, allocator={"name": "paged", "prefix_caching": True} | queue).allocator.pool
+            for queue in ({}, {"free_queue": "tail"})
+        )
+        for pool, next_block in ((new, 1), (old, 2)):
+            pool.free(pool.take(1))
+            assert pool.take(1) == [next_block]
 
 
-def test_options_alone_change_the_profiles_own_allocator():
-    made = built(engine="orca-pow2", allocator={"fit": "first"}).scheduler.allocator
-    assert (type(made), made.size) == (ReserveAllocator, "pow2")
+def test_sglang_overlaps_and_keeps_a_tree_of_single_slots() -> None:
+    made = scheduler(engine="sglang@0.5.23")
+    assert isinstance(made, SglangServing)
+    assert (made.depth, made.settings.overlap, made.books.page_size) == (2, True, 1)
+    assert made.settings.chunked_prefill_size == 8192
 
 
-def test_what_the_profile_decides_is_told_as_such():
-    resolved = scenario(engine="orca-pow2").resolved()
-    assert resolved["allocator.size"] == {"value": "pow2", "source": "profile orca-pow2"}
-    assert resolved["engine.scheduler"] == {"value": "continuous", "source": "profile orca-pow2"}
-    assert resolved["engine.max_num_batched_tokens"] == {"value": 2560, "source": "profile orca-pow2"}
+def test_sglang_takes_its_own_flags() -> None:
+    flags = {"policy": "lpm", "mixed_chunk": True, "max_prefill_tokens": 900, "schedule_conservativeness": 0.5}
+    tree = {"name": "radix", "page_size": 16, "eviction": "lfu", "prefix_caching": False}
+    made = scheduler(engine={"profile": "sglang@0.5.23", "chunked_prefill": False} | flags, allocator=tree)
+    settings = made.settings
+    assert isinstance(made.books.tree, NoTree)
+    assert (made.books.page_size, made.books.pool_slots, made.books.caches) == (16, 8_000, False)
+    assert (settings.schedule_policy, settings.enable_mixed_chunk, settings.chunked_prefill_size) == ("lpm", True, None)
+    assert (settings.max_prefill_tokens, settings.schedule_conservativeness) == (900, 0.5)
 
 
-def test_prompts_that_come_whole_have_a_budget_for_the_longest():
-    """vLLM 0.2: max(max_model_len, 2560)."""
-    long = {"profile": "vllm@0.2", "max_model_len": 8192}
-    assert built(model="llama-2-7b", engine={"profile": "vllm@0.2"}).scheduler.max_num_batched_tokens == 4096
-    assert built(model="llama-3.1-8b", engine=long).scheduler.max_num_batched_tokens == 8192
-    assert built(engine="vllm@0.2").scheduler.max_num_batched_tokens == 2560
-
-
-def test_host_memory_for_swapping_is_the_profiles_or_the_scenarios():
-    bytes_per_token = 819_200
-    swapping = built(engine={"profile": "vllm@0.2", "preemption": "swap"}).scheduler
-    assert swapping.host.slots == 4 * 2**30 // bytes_per_token
-    given = built(engine={"preemption": "swap", "swap_space": "1GiB"}).scheduler
-    assert given.host.slots == 2**30 // bytes_per_token
-    assert built(engine="vllm@0.2").scheduler.host is None
-
-
-def test_without_a_cache_there_is_no_pool():
-    made = built(allocator="no-cache")
-    assert type(made.scheduler.allocator) is NoCacheAllocator
-    metrics = run(scenario(allocator="no-cache")).metrics
-    assert metrics["pool_tokens"] is None
-    assert set(metrics["mean_share"].values()) == {None}
-
-
-def test_that_nothing_kept_does_not_keep_up_is_said_plainly():
-    [slow] = run(scenario(allocator="no-cache", workload={"requests": 60, "rate": "8/s"})).notes
-    assert slow.startswith("Without a cache the engine does not keep up with this traffic")
-    assert run(scenario(allocator="no-cache", workload={"rate": "0.001/s"})).notes == []
-
-
-def test_samples_are_forked_where_the_allocator_shares_and_kept_apart_elsewhere():
-    shared = run(scenario(engine="vllm@0.2", workload={"samples": 4}), check=True).metrics
-    apart = run(scenario(engine="orca-max", workload={"samples": 4}), check=True).metrics
-    assert shared["saved_share"] > 0.5  # prompts of 500 and outputs of 100 tokens
-    assert (apart["saved_share"], shared["duplicate_share"] < apart["duplicate_share"]) == (0.0, True)
-    assert shared["arrived"] == shared["finished"] == 10
-    assert apart["mean_waiting"] >= 0
+@pytest.mark.parametrize(("name", "preemption"), [("trtllm@1.0", "never"), ("trtllm@1.0-max-utilization", "recompute")])
+def test_tensorrt_llm_admits_what_fits_to_the_end_or_what_fits_now(name: str, preemption: str) -> None:
+    made = scheduler(engine=name)
+    assert isinstance(made, ContinuousScheduler)
+    assert (made.preemption, made.allocator.block_size, made.allocator.caches) == (preemption, 32, True)
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "message"),
     [
-        ({"engine": {"scheduler": "static", "kernel": "ragged"}}, "engine.kernel: a static batch computes every row"),
-        ({"engine": {"profile": "static", "preemption": "swap", "swap_space": "1GiB"}}, "cannot be done in a static"),
-        ({"engine": {"preemption": "swap"}}, "engine.swap_space: is missing: swapped requests wait in host"),
         (
-            {"engine": {"profile": "vllm@0.2", "chunked_prefill": True}},
-            "the prefill-first scheduler computes",
+            {"engine": "vllm@0.33", "allocator": "radix"},
+            "the vllm scheduler drives the allocator paged itself; use paged",
         ),
-        ({"engine": "static", "allocator": "no-cache"}, "allocator: no-cache computes everything again"),
-        ({"engine": {"max_num_seqs": 4}, "workload": {"samples": 5}}, "workload.samples: 5 is more than the 4 seq"),
-        ({"engine": {"kernel": "flash"}}, "engine.kernel: flash is not known here; it must be ragged or padded"),
+        ({"engine": "sglang@0.5.23", "allocator": "paged"}, "the sglang scheduler drives the allocator radix itself"),
+        ({"engine": {"profile": "vllm@0.33", "preemption": "abort"}}, "engine.preemption: abort is none of the vllm"),
+        ({"engine": {"profile": "sglang@0.5.23", "victim": "largest"}}, "engine.victim: largest is none of the sglang"),
+        ({"engine": {"profile": "vllm@0.33", "policy": "lpm"}}, "use one of fcfs, priority"),
+        ({"engine": {"profile": "sglang@0.5.23", "policy": "priority"}}, "use one of fcfs, lpm, dfs-weight"),
+        ({"engine": {"profile": "vllm@0.33", "mixed_chunk": True}}, "the vllm scheduler has no such rule"),
+        ({"engine": {"profile": "sglang@0.5.23", "reserve_full_isl": True}}, "the sglang scheduler has no such rule"),
+        ({"engine": {"async_scheduling": True}}, "engine.async_scheduling: true is for engines whose requests"),
+        ({"engine": {"policy": "priority"}}, "use a profile such as vllm@0.33 or sglang@0.5.23"),
+        (
+            {"engine": "vllm@0.33", "workload": TRAFFIC | {"samples": 2, "beam": {"turnover": 0.1}}},
+            "without prefix_caching can, and no vllm batch",
+        ),
     ],
 )
-def test_policies_that_do_not_go_together_are_refused(changes, says):
-    with pytest.raises(InputError, match="(?s)" + says.replace("(", r"\(")):
+def test_what_does_not_go_together_is_said(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as error:
         scenario(**changes)
-
-
-@pytest.mark.parametrize("profile", [known.name for known in profiles()])
-def test_every_profile_runs_audited_and_leaping_is_stepping(profile):
-    traffic = {"requests": 40, "rate": "3/s", "prompt_tokens": {"distribution": "exponential", "mean": 300}}
-    one = scenario(engine={"profile": profile, "max_model_len": 2048}, workload=traffic)
-    leaping, stepping = run(one, check=True), run(one, stepwise=True)
-    assert leaping.metrics == stepping.metrics
-    assert leaping.metrics["finished"] == 40
+    assert message in str(error.value)

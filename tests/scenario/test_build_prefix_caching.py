@@ -102,7 +102,6 @@ def test_requests_begin_with_the_system_prompt() -> None:
         ({"allocator": {"name": "radix", "page_size": 0}}, "allocator.page_size: 0 is below 1"),
         ({"allocator": {"name": "radix", "eviction": "clock"}}, "allocator.eviction: clock is"),
         ({"allocator": {"name": "radix", "block_size": 16}}, "allocator.block_size"),
-        ({"allocator": {"name": "radix", "prefix_caching": True}}, "allocator.prefix_caching"),
     ],
 )
 def test_what_does_not_go_together_is_said(changes: dict[str, Any], message: str) -> None:

@@ -67,13 +67,11 @@ def allocator_of(
             assert row is not None
             return VirtualAllocator(pool_slots, page_tokens=row.tokens, row_pages=row.pages, mapped_ahead=mapped_ahead)
         if isinstance(allocator, PagedSettings):
-            caching = chosen(allocator.prefix_caching, rules.prefix_caching)
-            blocks = PrefixAllocator if caching else PagedAllocator
-            return blocks(
-                pool_slots,
-                block_size=block_size_of(settings, rules),
-                watermark=chosen(allocator.watermark, rules.watermark),
-            )
+            block_size, watermark = block_size_of(settings, rules), chosen(allocator.watermark, rules.watermark)
+            if not chosen(allocator.prefix_caching, rules.prefix_caching):
+                return PagedAllocator(pool_slots, block_size=block_size, watermark=watermark)
+            unknown_first = allocator.free_queue == "split"
+            return PrefixAllocator(pool_slots, block_size=block_size, watermark=watermark, unknown_first=unknown_first)
         if isinstance(allocator, RadixSettings):
             return RadixAllocator(
                 pool_slots,

@@ -127,6 +127,7 @@ class Serving:
             block_size=block_size_of(self._settings, self.rules),
             watermark=chosen(allocator.watermark, self.rules.watermark),
             caching=chosen(allocator.prefix_caching, self.rules.prefix_caching),
+            unknown_first=allocator.free_queue == "split",
             ahead=int(self._two_in_flight),
         )
         chunks = self._chunks

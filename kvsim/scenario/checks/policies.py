@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 def engine_policies(engine: Plain, rules: "Profile", data: Plain) -> Iterator[Mistake]:
     """Yield what does not go together in `engine` (its profile is `rules`) and the rest of the scenario."""
     scheduler = engine.get("scheduler", rules.scheduler)
+    followed = isinstance(scheduler, str) and scheduler in FOLLOWED
     kernel = engine.get("kernel", rules.kernel)
     preemption = engine.get("preemption", rules.preemption)
-    if scheduler in FOLLOWED:
+    if followed:
         yield from _followed(str(scheduler), engine, rules, data)
     elif scheduler != "continuous" and engine.get("chunked_prefill") is True:
         problem = f"is on, but the {scheduler} scheduler computes prompts whole"
@@ -35,28 +36,28 @@ def engine_policies(engine: Plain, rules: "Profile", data: Plain) -> Iterator[Mi
     nothing_kept = isinstance(allocator, dict) and allocator.get("name") == "no-cache"
     for key in ("async_scheduling", "policy"):
         asked = engine.get(key)
-        if scheduler not in FOLLOWED and asked is not None and asked is not False and asked != "fcfs":
+        if not followed and asked is not None and asked is not False and asked != "fcfs":
             problem = f"is for engines whose requests are followed one by one, but engine.scheduler is {scheduler}"
             yield Mistake(f"engine.{key}", asked, problem, "use a profile such as vllm@0.33 or sglang@0.5.23")
-    if nothing_kept and scheduler not in FOLLOWED and (scheduler, kernel) != ("continuous", "ragged"):
+    if nothing_kept and not followed and (scheduler, kernel) != ("continuous", "ragged"):
         problem = "computes everything again in each step, which only continuous batching with ragged kernels does"
         yield Mistake("allocator.name", "no-cache", problem, "leave engine.scheduler and engine.kernel out")
     radix = isinstance(allocator, dict) and allocator.get("name") == "radix"
     caches = isinstance(allocator, dict) and allocator.get("prefix_caching", rules.prefix_caching) is True
-    if radix and scheduler not in ("continuous", *FOLLOWED):
+    if radix and scheduler != "continuous" and not followed:
         problem = f"finds the beginnings of prompts computed, but the {scheduler} scheduler computes every prompt whole"
         yield Mistake("allocator.name", "radix", problem, "set engine.scheduler: continuous, or use allocator: paged")
-    elif caches and scheduler not in FOLLOWED:
+    elif caches and not followed:
         yield from _prefix_caching(engine, rules, scheduler)
     samples = _whole(data.get("workload"), "samples", 1)
     seats = engine.get("max_num_seqs", rules.max_num_seqs)
     workload = data.get("workload")
     if isinstance(workload, dict) and workload.get("beam") is not None:
         shares = allocator is None or not isinstance(allocator, dict) or allocator.get("name", "paged") == "paged"
-        if not shares or caches or scheduler in ("static", *FOLLOWED):
+        if not shares or caches or scheduler == "static" or followed:
             problem = (
                 "is given, but its candidates fork, which only allocator paged without prefix_caching can, and no "
-                f"{scheduler if scheduler in FOLLOWED else 'static'} batch"
+                f"{scheduler if followed else 'static'} batch"
             )
             yield Mistake("workload.beam", MISSING, problem, "use allocator: paged, or leave it out")
         if samples < 2:

@@ -57,7 +57,9 @@ def engine_mistakes(data: Plain, origins: Origins) -> Iterator[Mistake]:
     yield from engine_policies(engine, rules, data)
     budget = engine.get("max_num_batched_tokens", rules.max_num_batched_tokens)
     sequences = engine.get("max_num_seqs", rules.max_num_seqs)
-    if is_whole(budget) and is_whole(sequences) and budget < sequences:
+    # SGLang's budgets are for prompts alone, and the first prompt of a pass may exceed them.
+    bound = engine.get("scheduler", rules.scheduler) != "sglang"
+    if bound and is_whole(budget) and is_whole(sequences) and budget < sequences:
         key = "max_num_batched_tokens" if "max_num_batched_tokens" in engine else "max_num_seqs"
         yield Mistake(
             f"engine.{key}", engine.get(key), f"leaves {budget} tokens a step for {sequences} sequences",
@@ -65,7 +67,7 @@ def engine_mistakes(data: Plain, origins: Origins) -> Iterator[Mistake]:
         )  # fmt: skip
     # A profile whose prompts come whole takes as many tokens a step as the longest has.
     whole = engine.get("chunked_prefill", rules.chunked_prefill) is False
-    if not whole or ("max_num_batched_tokens" not in engine and not rules.chunked_prefill):
+    if not (whole and bound) or ("max_num_batched_tokens" not in engine and not rules.chunked_prefill):
         return
     longest = engine.get("max_model_len")
     if longest is None and (model_name := text_at(data, "model", "name")):

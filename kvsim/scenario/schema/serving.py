@@ -81,6 +81,9 @@ class PagedSettings(Part):
     """The share of the blocks that an admission leaves free; absent: the engine profile's."""
     prefix_caching: bool | None = None
     """Whether blocks keep their contents and whoever begins alike finds them; absent: the engine profile's."""
+    free_queue: Literal["split", "tail"] = "split"
+    """Where freed blocks queue while prefixes are cached; `split`: those of no known content come back first, as in
+    vLLM since May 2026; `tail`: all of them last, as before."""
 
 
 class RadixSettings(Part):

@@ -117,14 +117,17 @@ class VllmScheduler(FollowingScheduler):
             self._leave(head)
 
     def _note_shortages(self, plan: StepPlan, batch: Batch) -> None:
-        """Who could not get its slots, and who lost them for it; one that cannot grow although it is alone fails."""
+        """Who could not get its slots, and who lost them for it.
+
+        One that cannot grow although it is alone fails, unless a token is in flight for it: that may be its last.
+        """
         size, outgrown = self.blocks.block_size, None
         for request, need_blocks, free_blocks, waits, alone in batch.unmet:
             sequence = (self._waiting if waits else self.running)[request.sequence.id]
             short = Short("capacity", need_blocks * size, free_blocks * size, free_blocks * size)
             if waits:
                 plan.blocked.append(Blocked(sequence, short, "wait"))
-            elif alone:
+            elif alone and not request.stale:
                 plan.blocked.append(Blocked(sequence, short._replace(cause="outgrown"), "abort"))
                 outgrown = sequence
             else:
