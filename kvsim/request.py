@@ -35,6 +35,12 @@ class Request:
     """Beam search: (output tokens emitted, sample that is dropped, sample that goes on in its place as well)."""
     content: Content | None = None
     """What the tokens of its prompt are; None: like no other prompt's."""
+    session: int | None = None
+    """The number of the session that it is a turn of; None: it stands alone."""
+    turn: int = 0
+    """Which turn of its session, or of an agent's part of it, from 0."""
+    slo_class: str = ""
+    """The class of service that its client has."""
 
 
 @dataclass(slots=True, eq=False)

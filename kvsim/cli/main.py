@@ -90,7 +90,7 @@ def _parser() -> "argparse.ArgumentParser":
 
     from kvsim.cli.capacity import verb as capacity
     from kvsim.cli.trace import verb as trace
-    from kvsim.cli.verbs import compare, engines, gpus, hit_curve, models, replay, run, schema
+    from kvsim.cli.verbs import compare, engines, gpus, hit_curve, models, presets, replay, run, schema
 
     parser = argparse.ArgumentParser(
         prog="kvsim",
@@ -100,7 +100,7 @@ def _parser() -> "argparse.ArgumentParser":
     )
     parser.add_argument("--version", action="version", version=f"kvsim {__version__}")
     subparsers: Any = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
-    for verb in (run, compare, capacity, trace, hit_curve, models, gpus, engines, schema, replay):
+    for verb in (run, compare, capacity, trace, hit_curve, models, gpus, engines, presets, schema, replay):
         verb.add(subparsers)
     return parser
 

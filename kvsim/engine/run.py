@@ -10,6 +10,7 @@ from statistics import median_low
 from simpy import Event
 
 from kvsim.content import Layers
+from kvsim.engine.arrivals import After, Feedback
 from kvsim.engine.check import Auditor
 from kvsim.engine.clock import ARRIVAL, HORIZON, At, Clock
 from kvsim.engine.recording import Recording
@@ -49,14 +50,16 @@ def simulate(
     layers: Layers | None = None,
     kv_events: bool = False,
     on_end: Callable[[], None] | None = None,
+    after: After | None = None,
 ) -> RunLog:
     """Serve `requests` (in order of arrival) until all have ended, or up to `horizon_ps`.
 
     `window` and `warmup_ps` say what is measured (see `MemoryRecorder`). `stepwise` turns leaps off. `check` audits
     everything after every step. `addresses` records where every slot goes (`RunLog.recording.addresses`), step by step
     as with `stepwise`. `layers` says which layer of sharing contents belong to. `kv_events` keeps what happens in a
-    cache, event by event. `on_end` is called whenever a request ends. Raises RunError when the run makes no
-    progress, CheckError when an invariant breaks, InputError when the requests are not in order of arrival.
+    cache, event by event. `on_end` is called whenever a request ends, and `after` closes the loop: it gives those that
+    come because of it, beside the `requests` that come by themselves. Raises RunError when the run makes no progress,
+    CheckError when an invariant breaks, InputError when the requests are not in order of arrival.
     """
     # A stop that the clock can hold comes before whatever it cannot hold.
     stops = horizon_ps is not None and horizon_ps <= LAST_PS
@@ -79,6 +82,8 @@ def simulate(
         layers=layers,
         kv_events=kv_events,
     )
+    coming = chain(first, stream)
+    feedback = None if after is None else Feedback(clock, coming, after, stops=stops)
     replica = Replica(
         clock,
         scheduler,
@@ -89,9 +94,12 @@ def simulate(
         leaps=not (stepwise or addresses),
         horizon_ps=horizon_ps,
         auditor=Auditor() if check else None,
-        on_end=on_end,
+        on_end=on_end if feedback is None else _both(feedback.ended, on_end),
     )
-    _Arrivals(clock, chain(first, stream), replica)
+    if feedback is None:
+        _Arrivals(clock, coming, replica)
+    else:
+        feedback.begin(replica)
     if warmup_ps:
         At(clock, warmup_ps, ARRIVAL, lambda _: recording.memory.open(clock.now_ps))
     with _collector_at_rest():
@@ -117,6 +125,15 @@ def _collector_at_rest() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+def _both(first: Callable[[], None], then: Callable[[], None] | None) -> Callable[[], None]:
+    def call() -> None:
+        first()
+        if then is not None:
+            then()
+
+    return call
 
 
 def _coming(requests: Iterable[Request], stops: bool) -> Iterator[Request | None]:

@@ -13,6 +13,7 @@ from kvsim.metrics.summary import Slo
 from kvsim.scenario.building.allocators import block_size_of, units
 from kvsim.scenario.building.engines import Serving
 from kvsim.scenario.deployment import planned
+from kvsim.scenario.generated import generated, kinds_of_client, layers, limit, reshaped
 from kvsim.scenario.messages import located
 from kvsim.scenario.notes import not_modelled, notes
 from kvsim.scenario.pool import pool
@@ -20,15 +21,13 @@ from kvsim.scenario.resolve import Scenario
 from kvsim.scenario.schema.fields import MOST
 from kvsim.scenario.schema.serving import VirtualSettings
 from kvsim.scenario.schema.settings import Settings
-from kvsim.scenario.schema.traffic import LengthSettings, TimesOutput
+from kvsim.scenario.schema.traffic import TimesOutput
 from kvsim.scheduling.interface import Scheduler
 from kvsim.timing.roofline import RooflineTiming, roofline_parameters
-from kvsim.workload.arrivals import ARRIVALS
-from kvsim.workload.beam import Beam
-from kvsim.workload.client import Patience
-from kvsim.workload.lengths import LENGTHS, LengthDistribution
-from kvsim.workload.shared_prefix import SharedPrefix
-from kvsim.workload.stream import GeneratedTraffic, Traffic, Workload
+from kvsim.workload.clients.beam import Beam
+from kvsim.workload.clients.limits import Patience
+from kvsim.workload.sessions.loop import SessionTraffic
+from kvsim.workload.stream import Traffic, Workload
 from kvsim.workload.trace import TraceTraffic
 
 
@@ -37,7 +36,7 @@ class Simulation:
     """Everything `engine.run.simulate` and the summary need, built afresh for each run (allocators have state)."""
 
     workload: Workload
-    traffic: Traffic
+    traffic: Traffic | SessionTraffic
     scheduler: Scheduler
     device: Device | None
     """The ledger of each rank's card; None where what a step takes is not known."""
@@ -109,7 +108,7 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     )
     traffic = _traffic(scenario, identities=allocator.caches)
     return Simulation(
-        workload=_workload(settings, traffic, seed),
+        workload=_workload(settings, reshaped(settings.workload, traffic), seed),
         traffic=traffic,
         scheduler=scheduler,
         device=device,
@@ -129,7 +128,7 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     )
 
 
-def _traffic(scenario: Scenario, *, identities: bool) -> Traffic:
+def _traffic(scenario: Scenario, *, identities: bool) -> Traffic | SessionTraffic:
     workload = scenario.settings.workload
     if scenario.trace is not None:
         return TraceTraffic(
@@ -141,47 +140,39 @@ def _traffic(scenario: Scenario, *, identities: bool) -> Traffic:
             rate=workload.rate,
             identities=identities,
         )
-    # The scenario was checked: generated traffic has a rate, arrivals and both lengths.
-    assert workload.rate is not None
-    assert workload.arrivals is not None
-    assert workload.prompt_tokens is not None
-    assert workload.output_tokens is not None
-    process = ARRIVALS[workload.arrivals.process]
-    shape = {} if workload.arrivals.cv is None else {"cv": workload.arrivals.cv}
-    return GeneratedTraffic(
-        arrivals=process(rate=workload.rate, **shape),
-        prompt_tokens=_lengths(workload.prompt_tokens),
-        output_tokens=_lengths(workload.output_tokens),
-        requests=workload.requests,
-    )
+    return generated(scenario)
 
 
-def _lengths(settings: LengthSettings) -> LengthDistribution:
-    return LENGTHS[settings.distribution](**settings.parameters)
-
-
-def _workload(settings: Settings, traffic: Traffic, seed: int) -> Workload:
+def _workload(settings: Settings, traffic: Traffic | SessionTraffic, seed: int) -> Workload:
     workload = settings.workload
-    max_tokens = workload.max_tokens
     cancel = workload.cancel
     return Workload(
         traffic,
         seed=seed,
         samples=workload.samples,
         beam=None if workload.beam is None else Beam(turnover=workload.beam.turnover),
-        prefix=None if workload.prefix is None else SharedPrefix(**dict(workload.prefix)),
-        max_tokens={"times_output": max_tokens.times_output} if isinstance(max_tokens, TimesOutput) else max_tokens,
+        layers=layers(workload),
+        max_tokens=limit(workload.max_tokens),
         cancel=None if cancel is None else Patience(after_s=cancel.after / 1e12, share=cancel.share),
         priority=workload.priority,
         tenant=workload.tenant,
+        mix=kinds_of_client(workload),
     )
 
 
 def _workload_provenance(settings: Settings) -> str:
     workload = settings.workload
     text = "generated from distributions" if workload.trace is None else f"trace {workload.trace}"
+    if workload.preset is not None:
+        text = f"generated, lengths of preset {workload.preset}"
+    elif workload.lengths_of is not None:
+        text = f"generated, lengths of the rows of {workload.lengths_of}"
+    if workload.sessions is not None or workload.clients is not None:
+        text += ", in sessions" if workload.clients is None else f", sent by {workload.clients.count} clients in a loop"
     if workload.trace is not None and workload.rate is not None:
         text += f", time stretched to {workload.rate:g} requests/s"
+    if workload.reshape is not None:
+        text += ", reshaped"
     if isinstance(workload.max_tokens, TimesOutput):
         text += "; max_tokens is an oracle (a multiple of the true output)"
     return text

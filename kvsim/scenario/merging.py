@@ -17,19 +17,33 @@ SHORTHAND = {
     "timing": "name",
     "workload.arrivals": "process",
     "workload.cancel": "after",
+    "workload.dataset": "name",
+    "workload.sessions.think": "value",
+    "workload.sessions.history": "keep",
+    "workload.sessions.on_failure": "then",
+    "workload.clients.think": "value",
 }
 """Keys whose text alone stands for a mapping: `allocator: paged` is `allocator: {name: paged}`."""
 
-LENGTHS = ("workload.prompt_tokens", "workload.output_tokens")
+LENGTHS = (
+    "workload.prompt_tokens",
+    "workload.output_tokens",
+    "workload.sessions.turns",
+    "workload.sessions.new_tokens",
+    "workload.sessions.agents.count",
+    "workload.sessions.agents.turns",
+)
 """Keys where a number alone is a constant length."""
 
-KINDS = {
+KINDS: dict[str, tuple[str, str | None]] = {
     "allocator": ("name", "paged"),
     "timing": ("name", "roofline"),
     "workload.arrivals": ("process", "poisson"),
-    "workload.prompt_tokens": ("distribution", None),
-    "workload.output_tokens": ("distribution", None),
-}
+    "workload.sessions.think": ("distribution", "constant"),
+    "workload.sessions.history": ("keep", "whole"),
+    "workload.clients.think": ("distribution", "constant"),
+    "workload.dataset": ("name", None),
+} | dict.fromkeys(LENGTHS, ("distribution", None))
 """The key that says of which kind a mapping is, and the kind where it is absent; options of one kind mean
 nothing to another."""
 

@@ -11,8 +11,9 @@ from kvsim.errors import InputError
 from kvsim.scenario.checks import check
 from kvsim.scenario.checks.references import model_reference, trace_reference
 from kvsim.scenario.layers import Layers, layers_of, read_layers, read_overrides
-from kvsim.scenario.merging import KINDS, Layer
+from kvsim.scenario.merging import KINDS, LENGTHS, Layer
 from kvsim.scenario.messages import Mistake, Origins, alternatives, refuse
+from kvsim.scenario.presets import written_out
 from kvsim.scenario.schema import EngineSettings, Settings
 from kvsim.scenario.schema.explain import explain
 from kvsim.units import size_text
@@ -78,6 +79,12 @@ class Scenario:
         return None if trace is None else trace_reference(trace, "workload.trace", self.origins)
 
     @cached_property
+    def lengths_of(self) -> str | None:
+        """The trace whose rows give the lengths, likewise; None: lengths come from distributions."""
+        trace = self.settings.workload.lengths_of
+        return None if trace is None else trace_reference(trace, "workload.lengths_of", self.origins)
+
+    @cached_property
     def token_budget(self) -> int:
         """`max_num_batched_tokens` where the profile decides: at least the longest context if prompts come whole."""
         from kvsim.catalog.engines import profile
@@ -109,12 +116,15 @@ class Scenario:
         from kvsim.timing.roofline import roofline_parameters
 
         engine = profile(self.settings.engine.profile)
+        preset = self.settings.workload.preset
         rows: dict[str, dict[str, Any]] = {}
         for key, value in _flat(self.settings.model_dump(mode="json")):
             origin = self.origins.get(key)
             source = origin.source if origin is not None else "default"
             if origin is None and key.startswith("allocator.") and engine.allocator.get(key[10:]) == value:
                 source = f"profile {engine.name}"
+            if origin is None and preset is not None and key.startswith(_BY_PRESET) and _names(key, value, preset):
+                source = f"preset {preset}"
             if value is None and key in _BY_PROFILE:
                 value, source = _BY_PROFILE[key](engine), f"profile {engine.name}"
                 if key == "engine.max_num_batched_tokens":
@@ -147,6 +157,16 @@ _BY_PROFILE: dict[str, Callable[["Profile"], object]] = {
     "capacity.gpu_memory_utilization": lambda profile: profile.gpu_memory_utilization,
 }
 """Dotted keys that the engine's profile decides where nobody gives them."""
+
+_BY_PRESET = ("workload.prompt_tokens.", "workload.output_tokens.", "workload.sessions.")
+"""Beginnings of dotted keys that `workload.preset` decides where nobody gives them."""
+
+
+def _names(key: str, value: object, preset: str) -> bool:
+    """Whether the key says that a preset is meant, which one, or what of it."""
+    word = key.rpartition(".")[2]
+    return (word == "distribution" and value == "preset") or (word == "preset" and value == preset) or word == "of"
+
 
 _ESTIMATED = ("capacity.activation", "capacity.non_torch", "capacity.cuda_graphs")
 """Dotted keys that the start-up planner decides where nobody gives them."""
@@ -209,9 +229,11 @@ def _scenario(layers: Layers, overrides: Layer, variant: str | None, mistakes: l
     workload = data.get("workload")
     if isinstance(workload, dict) and "trace" not in workload:
         word, process = KINDS["workload.arrivals"]
+        workload = written_out(workload)
         arrivals = workload.get("arrivals", {})
-        if isinstance(arrivals, dict):
-            data["workload"] = {**workload, "arrivals": {word: process, **arrivals}}
+        if isinstance(arrivals, dict) and "clients" not in workload:
+            workload = {**workload, "arrivals": {word: process, **arrivals}}
+        data["workload"] = workload
     found = list(mistakes)
     settings = None
     try:
@@ -254,7 +276,7 @@ def _flat(data: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
         key = prefix + word
         if isinstance(value, dict):
             # Lengths and pool list the parameters of every kind; those of the other kinds do not apply.
-            others = key in ("pool", "workload.prompt_tokens", "workload.output_tokens")
+            others = key in ("pool", *LENGTHS, "workload.sessions.think", "workload.clients.think")
             rows += _flat({k: v for k, v in value.items() if not others or v is not None}, f"{key}.")
         else:
             rows.append((key, value))

@@ -12,6 +12,7 @@ from kvsim.request import PS_PER_S
 from kvsim.scenario.build import Simulation, build
 from kvsim.scenario.resolve import Scenario
 from kvsim.version import __version__
+from kvsim.workload.stream import GeneratedTraffic
 from kvsim.workload.trace import TraceTraffic
 
 Progress = Callable[[float, str], None]
@@ -19,6 +20,9 @@ Progress = Callable[[float, str], None]
 
 FALLS_BEHIND = 0.1
 """An engine keeps up if, once nobody arrives any more, it is done within this share of the time that arrivals took."""
+
+_FEW = 0.01
+"""The share of lengths outside their bounds from which on a run says so."""
 
 _UPDATES = 200
 """How often a run reports its progress in all."""
@@ -70,6 +74,7 @@ def run(
         layers=simulation.workload.layers() if caches else None,
         kv_events=kv_events,
         on_end=_reporter(scenario, simulation, progress),
+        after=simulation.workload.after if simulation.workload.closed else None,
     )
     recording, resolved = log.recording, scenario.resolved()
     if seed != scenario.seed:
@@ -106,7 +111,10 @@ def run(
         scenario_resolved=resolved,
         provenance=simulation.provenance,
         not_modelled=simulation.not_modelled,
-        notes=simulation.notes + _of_trace(scenario, simulation) + _falls_behind(simulation, outcome),
+        notes=simulation.notes
+        + _of_trace(scenario, simulation)
+        + _outside(simulation)
+        + _falls_behind(simulation, outcome),
         published=settings.published or {},
         metrics=metrics(outcome),
         pools=pools(outcome),
@@ -148,6 +156,20 @@ def _of_trace(scenario: Scenario, simulation: Simulation) -> list[str]:
     elif caches:
         said.append("The trace does not say which prompts begin alike: a request finds only blocks of its own again.")
     return said
+
+
+def _outside(simulation: Simulation) -> list[str]:
+    """Notes that say how many of the lengths drawn did not lie within their bounds, where it was more than a few."""
+    traffic = simulation.traffic
+    if not isinstance(traffic, GeneratedTraffic):
+        return []
+    done = {"clip": "were put on them", "redraw": "were drawn again"}
+    return [
+        f"{tally.outside / tally.drawn:.1%} of the {kind} lengths drawn lay outside their bounds and "
+        f"{done[traffic.policy(kind)]}."
+        for kind, tally in traffic.outside.items()
+        if tally.outside > _FEW * tally.drawn
+    ]
 
 
 def _falls_behind(simulation: Simulation, outcome: Run) -> list[str]:

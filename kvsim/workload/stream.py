@@ -5,7 +5,7 @@ Workload(GeneratedTraffic(arrivals=Poisson(rate=8.0), prompt_tokens=..., output_
 seed=1)
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice, repeat
 from typing import Protocol
@@ -14,13 +14,19 @@ from kvsim.content import Content, Layers
 from kvsim.errors import PastClockError
 from kvsim.request import PS_PER_S, Request
 from kvsim.workload.arguments import check_whole
-from kvsim.workload.arrivals import CHUNK, LAST_PS, ArrivalProcess
-from kvsim.workload.beam import Beam
-from kvsim.workload.client import MODEL_LIMIT, MaxTokens, Patience, max_tokens_rule
-from kvsim.workload.lengths import LengthDistribution
+from kvsim.workload.arrivals import LAST_PS
+from kvsim.workload.clients.beam import Beam
+from kvsim.workload.clients.limits import MODEL_LIMIT, MaxTokens, Patience, max_tokens_rule
+from kvsim.workload.clients.tags import TagMix, Tags
+from kvsim.workload.generated import GeneratedTraffic
+from kvsim.workload.layers import Shared, Stack, layer_map
+from kvsim.workload.layers.stack import prompt
 from kvsim.workload.readers.interface import Row
-from kvsim.workload.shared_prefix import SharedPrefix
+from kvsim.workload.sessions.drive import ByTheAnswers, by_the_clock
+from kvsim.workload.sessions.loop import SessionTraffic, Sources
 from kvsim.workload.streams import Streams
+
+__all__ = ["GeneratedTraffic", "SessionTraffic", "Traffic", "Workload"]
 
 
 class Traffic(Protocol):
@@ -42,148 +48,133 @@ class Traffic(Protocol):
         """What the run folder says of it: plain values, and no time or path of the machine."""
 
 
-class GeneratedTraffic:
-    """Arrivals and lengths drawn independently, each from a stream of its own.
-
-    Independent draws are a fair default: prompts and outputs of most recorded traces hardly correlate.
-    `requests` ends the stream after so many; without it the stream has no end and the run needs a horizon.
-    `chunk` values are drawn at a time; no result depends on it. ValueError on a wrong argument.
-    """
-
-    def __init__(
-        self,
-        *,
-        arrivals: ArrivalProcess,
-        prompt_tokens: LengthDistribution,
-        output_tokens: LengthDistribution,
-        requests: int | None = None,
-        chunk: int = CHUNK,
-    ) -> None:
-        if requests is not None:
-            check_whole("requests", requests, 1)
-        check_whole("chunk", chunk, 1)
-        self._arrivals = arrivals
-        self._prompt_tokens = prompt_tokens
-        self._output_tokens = output_tokens
-        self._requests = requests
-        self._chunk = chunk
-
-    def rows(self, streams: Streams) -> Iterator[Row]:
-        """(arrival in picoseconds, prompt tokens, output tokens); the first comes after one gap."""
-        chunk = self._chunk if self._requests is None else min(self._chunk, self._requests)
-        rows = zip(
-            self._arrivals.arrivals_ps(streams.generator("arrivals"), chunk),
-            self._prompt_tokens.lengths(streams.generator("prompt_tokens"), chunk),
-            self._output_tokens.lengths(streams.generator("output_tokens"), chunk),
-            strict=False,
-        )
-        return islice(rows, self._requests)
-
-    def more_outputs(self, streams: Streams) -> Iterator[int]:
-        """Drawn from the same law, in a stream of their own."""
-        return self._output_tokens.lengths(streams.generator("more_outputs"), self._chunk)
-
-    def contents(self) -> None:
-        """No two prompts are alike."""
-
-    def layers(self) -> Layers:
-        """Nobody shares anything."""
-        return Layers()
-
-    def describe(self) -> dict[str, object]:
-        """The report for the run folder: the process and the laws with their parameters."""
-        return {
-            "source": "generated",
-            "arrivals": self._arrivals.describe(),
-            "rate_per_s": self._arrivals.rate,
-            "prompt_tokens": self._prompt_tokens.describe(),
-            "output_tokens": self._output_tokens.describe(),
-            "requests_asked": self._requests,
-            "prefix_identity": "absent",
-        }
-
-
 class Workload:
     """The requests of one run, in order of arrival; iterating gives the same stream each time.
 
     `max_tokens` is a whole number, "model_limit" (the engine allows what its model does) or {"times_output":
     factor}. `samples` outputs are asked of every request, each of a length of its own where lengths are drawn.
-    With `beam` they are the candidates of a beam search, all as long as the first. With `prefix` every prompt begins
-    with a system prompt, which its length includes; one that is too short for it and a token more is made that long.
-    `cancel` says which clients give up and when; `priority` and `tenant` are put on every request.
-    `seed` is the root of all draws. ValueError on a wrong argument, InputError on a wrong trace.
+    With `beam` they are the candidates of a beam search, all as long as the first. With `layers` prompts begin with
+    shared texts, which their lengths include; one that is too short for them and a token more is made that long.
+    `cancel` says which clients give up and when; `priority` and `tenant` are put on every request, or by `mix` what
+    each kind of client has. `seed` is the root of all draws. ValueError on a wrong argument, InputError on a wrong
+    trace.
+
+    Where the loop is `closed`, iterating gives what comes by itself, and `after` what comes because a request ended.
     """
 
     def __init__(
         self,
-        traffic: Traffic,
+        traffic: Traffic | SessionTraffic,
         *,
         seed: int = 0,
         max_tokens: int | str | Mapping[str, float] | MaxTokens = MODEL_LIMIT,
         samples: int = 1,
         beam: Beam | None = None,
-        prefix: SharedPrefix | None = None,
+        layers: Sequence[Shared] = (),
         cancel: Patience | None = None,
         priority: int = 0,
         tenant: str = "",
+        mix: Sequence[Tags] = (),
     ) -> None:
-        if isinstance(priority, bool) or not isinstance(priority, int):
-            raise ValueError(f"priority: must be a whole number; got {priority!r}")
-        if not -(1 << 63) <= priority < 1 << 63:
-            raise ValueError(f"priority: must fit 64 bits; got {priority!r}")
         check_whole("samples", samples, 1)
         self._traffic = traffic
         if beam is not None and samples < 2:
             raise ValueError(f"samples: beam search needs at least 2 candidates; got {samples}")
         self._samples = samples
         self._beam = beam
-        self._prefix = prefix
+        self._layers = tuple(layers)
         self._streams = Streams(seed)
         self._max_tokens = max_tokens_rule(max_tokens)
         self._cancel = cancel
-        self._priority = priority
-        self._tenant = tenant
+        self._everyone = Tags(priority=priority, tenant=tenant)
+        self._mix = TagMix(mix) if mix else None
+        self._loop: ByTheAnswers | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether requests come because others have ended."""
+        return isinstance(self._traffic, SessionTraffic) and self._traffic.closed
+
+    def layers(self) -> Layers:
+        """Which layer of sharing each stream of the prompts belongs to. May read a trace once more."""
+        in_sessions = isinstance(self._traffic, SessionTraffic)
+        if isinstance(self._traffic, SessionTraffic) or self._layers:
+            return layer_map(self._layers).layers(in_sessions=in_sessions)
+        return self._traffic.layers()
 
     def __iter__(self) -> Iterator[Request]:
         """Requests numbered from 0, made one by one as the run asks for them.
 
         PastClockError in place of the first that arrives past the 64-bit clock; those before it have come by then.
         """
-        max_tokens, priority, tenant = self._max_tokens.of, self._priority, self._tenant
+        if not isinstance(self._traffic, SessionTraffic):
+            return self._rows(self._traffic)
+        sources = Sources(
+            streams=self._streams, layers=self._layers, samples=1 if self._beam else self._samples,
+            cancel=self._cancel, mix=self._mix,
+        )  # fmt: skip
+        loop = self._traffic.loop(sources)
+        if self.closed:
+            self._loop = ByTheAnswers(loop, self._dressed)
+            return map(_on_clock, self._loop.starts())
+        return map(_on_clock, by_the_clock(loop, self._dressed))
+
+    def after(self, request_id: int, end_ps: int, end: str, generated_tokens: int) -> list[Request]:
+        """The requests that come because one has ended, none before `end_ps`; of the stream last begun. Mutates it.
+
+        `generated_tokens` is how many tokens it got in all. PastClockError as in the stream.
+        """
+        assert self._loop is not None
+        return [_on_clock(request) for request in self._loop.after(request_id, end_ps, end, generated_tokens)]
+
+    def _rows(self, traffic: Traffic) -> Iterator[Request]:
+        max_tokens, everyone, mix = self._max_tokens.of, self._everyone, self._mix
+        priority, tenant = everyone.priority, everyone.tenant
         patiences_ps: Iterator[int | None] = repeat(None)
         if self._cancel is not None:
             patiences_ps = self._cancel.patiences_ps(self._streams.generator("cancel"))
-        rows = enumerate(self._traffic.rows(self._streams))
-        further, prefix = self._samples - 1, self._prefix
-        groups = prefix.draws(self._streams.generator("prefix")) if prefix else None
-        contents = self._traffic.contents()
-        lengths = self._traffic.more_outputs(self._streams) if further and not self._beam else None
-        for (number, (arrival_ps, prompt, output)), patience_ps in zip(rows, patiences_ps, strict=False):
+        rows = enumerate(traffic.rows(self._streams))
+        further = self._samples - 1
+        shared = Stack(self._layers, self._streams).draws() if self._layers else None
+        kinds = mix.draws(self._streams.generator("tags")) if mix else None
+        contents = traffic.contents()
+        lengths = traffic.more_outputs(self._streams) if further and not self._beam else None
+        for (number, (arrival_ps, prompt_tokens, output)), patience_ps in zip(rows, patiences_ps, strict=False):
+            request = Request(number, arrival_ps, prompt_tokens, output, 0, patience_ps, priority, tenant)
             if arrival_ps > LAST_PS:
-                raise PastClockError(
-                    f"workload: request {number} arrives {arrival_ps / PS_PER_S:.3g} s after the start, "
-                    f"past the end of the 64-bit clock ({LAST_PS / PS_PER_S:.3g} s); take fewer requests, "
-                    "a higher rate or a horizon before that"
-                )
-            request = Request(number, arrival_ps, prompt, output, 0, patience_ps, priority, tenant)
+                _on_clock(request)
             if further:
                 request.more_outputs = (output,) * further if lengths is None else tuple(islice(lengths, further))
                 request.max_tokens = max_tokens(max(output, *request.more_outputs))
             else:
                 request.max_tokens = max_tokens(output)
-            if groups is not None and prefix is not None:
-                request.prompt_tokens = prefix.prompt_tokens(prompt)
-                request.content = prefix.content(next(groups), number, request.prompt_tokens)
+            if shared is not None:
+                request.content = prompt(next(shared), number, prompt_tokens)
+                request.prompt_tokens = request.content.tokens
             elif contents is not None:
                 request.content = next(contents)
+            if kinds is not None and mix is not None:
+                self._tag(request, mix.kinds[next(kinds)])
             if self._beam is not None:
-                draws = self._streams.generator("beam", number)
-                request.replacements = self._beam.replacements(draws, self._samples, output)
+                self._replace(request, self._beam)
             yield request
 
-    def layers(self) -> Layers:
-        """Which layer of sharing each stream of the prompts belongs to. May read a trace once more."""
-        return self._prefix.layers() if self._prefix else self._traffic.layers()
+    def _dressed(self, request: Request, kind: int) -> Request:
+        """A turn of a session with all that its client says."""
+        self._tag(request, self._everyone if self._mix is None else self._mix.kinds[kind])
+        if self._beam is not None:
+            request.more_outputs = (request.output_tokens,) * (self._samples - 1)
+            self._replace(request, self._beam)
+        return request
+
+    def _tag(self, request: Request, tags: Tags) -> None:
+        request.tenant, request.priority, request.slo_class = tags.tenant, tags.priority, tags.slo_class
+        rule = tags.max_tokens or self._max_tokens
+        request.max_tokens = rule.of(max(request.output_tokens, *request.more_outputs, 0))
+
+    def _replace(self, request: Request, beam: Beam) -> None:
+        draws = self._streams.generator("beam", request.id)
+        request.replacements = beam.replacements(draws, self._samples, request.output_tokens)
 
     def describe(self) -> dict[str, object]:
         """The report for the run folder, plain values ready for JSON. Reads a trace once if need be."""
@@ -193,7 +184,18 @@ class Workload:
             "cancel": None if self._cancel is None else asdict(self._cancel),
             "samples": self._samples,
             "beam": None if self._beam is None else asdict(self._beam),
-            "prefix": None if self._prefix is None else asdict(self._prefix),
-            "priority": self._priority,
-            "tenant": self._tenant,
+            "layers": [layer.describe() for layer in self._layers],
+            "priority": self._everyone.priority,
+            "tenant": self._everyone.tenant,
+            "mix": None if self._mix is None else [tags.describe() for tags in self._mix.kinds],
         }
+
+
+def _on_clock(request: Request) -> Request:
+    if request.arrival_ps > LAST_PS:
+        raise PastClockError(
+            f"workload: request {request.id} arrives {request.arrival_ps / PS_PER_S:.3g} s after the start, "
+            f"past the end of the 64-bit clock ({LAST_PS / PS_PER_S:.3g} s); take fewer requests, "
+            "a higher rate or a horizon before that"
+        )
+    return request

@@ -5,6 +5,7 @@ A stream is keyed by what it is for and for whom, never by when it is asked for.
 are paired.
 """
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Streams:
         return Generator(PCG64(SeedSequence(self.seed, spawn_key=key)))
 
 
+@cache
 def _text_words(text: str) -> tuple[int, ...]:
     """Four words that stand for a text in every process; Python's own `hash` changes from one to the next."""
     from hashlib import sha256

@@ -13,7 +13,7 @@ from kvsim.errors import CheckError, DoesNotFitError
 from kvsim.version import __version__
 
 ROOT = Path(__file__).parents[2]
-VERBS = ["run", "compare", "hit-curve", "models", "gpus", "engines", "schema", "replay"]
+VERBS = ["run", "compare", "hit-curve", "models", "gpus", "engines", "presets", "schema", "replay"]
 
 
 def kvsim(*arguments, **options):
@@ -142,6 +142,7 @@ def test_help_loads_nothing_heavy():
         ("models", "Llama-3.1-8B", "kv_bytes_per_token", "KV per token 128.00 KiB (131,072 B; bf16, one GPU)"),
         ("gpus", "H100", "memory_bytes", "bf16 peak 989 TFLOP/s dense"),
         ("engines", "vllm@0.33-sync", "max_num_seqs", "max_num_seqs 256 sequences"),
+        ("presets", "diurnal-large", "rate", "process diurnal"),
     ],
 )
 def test_the_catalogue_is_listed_shown_and_asked(verb, name, field, line, capsys, monkeypatch):
@@ -188,7 +189,7 @@ def test_the_deviations_of_an_engine_are_a_list(capsys, monkeypatch):
         assert "- Prefix caching is on by default in vLLM 0.33; here it is on" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("verb", ["models", "gpus", "engines"])
+@pytest.mark.parametrize("verb", ["models", "gpus", "engines", "presets"])
 def test_an_unknown_name_is_exit_2(verb, capsys):
     assert main([verb, "no-such-thing-at-all"]) == 2
     out, err = capsys.readouterr()

@@ -56,7 +56,7 @@ def test_another_kind_replaces_the_whole_mapping(write: Write) -> None:
     uniform = load(path, overrides=["workload.prompt_tokens={distribution: uniform, min: 1, max: 9}"])
     lengths = uniform.settings.workload.prompt_tokens
     assert lengths is not None
-    assert lengths.parameters == {"min": 1, "max": 9}
+    assert lengths.parameters == {"distribution": "uniform", "min": 1, "max": 9}
 
 
 def test_the_same_kind_merges_key_by_key(write: Write) -> None:

@@ -200,7 +200,9 @@ def test_each_mistake_has_its_one_message(refused: Refused, old: str, new: str, 
 def test_what_other_tools_call_a_key_leads_to_a_key_that_exists() -> None:
     known = all_keys(Settings, "")
     assert set(ELSEWHERE_CALLED.values()) <= set(known)
-    assert not {key.rpartition(".")[2] for key in known} & {*ELSEWHERE_CALLED, *NOT_MODELLED_YET}
+    # A dataset is written in the words of its load generator.
+    own = {key.rpartition(".")[2] for key in known if not key.startswith("workload.dataset.")}
+    assert not own & {*ELSEWHERE_CALLED, *NOT_MODELLED_YET}
 
 
 def test_the_whole_context_of_a_model_may_be_used(write: Write) -> None:

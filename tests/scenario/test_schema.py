@@ -9,15 +9,18 @@ import pytest
 
 from kvsim.scenario import Scenario, Settings, schema
 from kvsim.scenario.merging import KINDS, LENGTHS, SHORTHAND
+from kvsim.scenario.schema.generated.arrivals import PRESETS, PROCESSES
+from kvsim.scenario.schema.generated.lengths import DISTRIBUTIONS
 from kvsim.scenario.schema.settings import parts
-from kvsim.scenario.schema.traffic import DISTRIBUTIONS
 
 
 def properties_at(made: dict[str, Any], key: str) -> dict[str, Any]:
     holder = made
     *above, last = key.split(".")
     for word in above:
-        holder = made["$defs"][holder["properties"][word]["$ref"].rpartition("/")[2]]
+        inner = holder["properties"][word]
+        [ref] = [form["$ref"] for form in inner.get("anyOf", [inner]) if "$ref" in form]
+        holder = made["$defs"][ref.rpartition("/")[2]]
     found = holder["properties"][last]
     assert isinstance(found, dict)
     return found
@@ -68,9 +71,12 @@ def test_the_keys_of_a_distribution_are_arguments_of_its_class(name: str) -> Non
 
 def test_the_processes_are_those_of_the_workload() -> None:
     from kvsim.workload.arrivals import ARRIVALS
+    from kvsim.workload.presets import arrival_presets
 
     allowed = schema()["$defs"]["ArrivalSettings"]["properties"]["process"]["enum"]
-    assert sorted(allowed) == sorted(ARRIVALS)
+    assert sorted(allowed) == sorted([*ARRIVALS, *arrival_presets()])
+    assert list(PROCESSES) == list(ARRIVALS)
+    assert sorted(PRESETS) == sorted(arrival_presets())
     assert KINDS["workload.arrivals"] == ("process", "poisson")
 
 

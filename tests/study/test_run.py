@@ -271,3 +271,15 @@ def test_addresses_are_saved_where_they_were_recorded_and_no_old_ones_stay(tmp_p
     plain.save(tmp_path)
     with pytest.raises(ValueError, match="addresses were not recorded"):
         _ = Result.load(tmp_path).addresses
+
+
+def test_lengths_outside_their_bounds_are_counted_where_they_are_many():
+    few = TRAFFIC["prompt_tokens"] | {"max": 400}
+    for outside, done in (("clip", "were put on them"), ("redraw", "were drawn again")):
+        [note] = run(scenario(workload=TRAFFIC | {"prompt_tokens": few | {"outside": outside}})).notes
+        share, _, rest = note.partition(" ")
+        assert rest == f"of the prompt lengths drawn lay outside their bounds and {done}."
+        # Half of a lognormal law lies above its median; five standard deviations of the share of 60.
+        assert float(share.rstrip("%")) == pytest.approx(50, abs=33)
+    wide = TRAFFIC["prompt_tokens"] | {"max": 9000}
+    assert run(scenario(workload=TRAFFIC | {"prompt_tokens": wide})).notes == []

@@ -10,7 +10,7 @@ import pytest
 from kvsim.errors import InputError
 from kvsim.request import Request
 from kvsim.workload.arrivals import Constant, Gamma, Poisson
-from kvsim.workload.client import Patience
+from kvsim.workload.clients.limits import Patience
 from kvsim.workload.lengths import Constant as ConstantLength
 from kvsim.workload.lengths import Exponential, Lognormal
 from kvsim.workload.stream import GeneratedTraffic, Workload
@@ -158,9 +158,10 @@ def test_the_report_is_plain_and_says_what_made_the_requests():
         "cancel": {"after_s": 2, "share": 0.3},
         "samples": 1,
         "beam": None,
-        "prefix": None,
+        "layers": [],
         "priority": 0,
         "tenant": "",
+        "mix": None,
     }
     json.dumps(Workload(TraceTraffic("azure-conv-2023", rate=4)).describe(), allow_nan=False)
 

@@ -2,12 +2,20 @@
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
+from kvsim.scenario.checks.laws import arrival_mistakes, length_mistakes
 from kvsim.scenario.checks.references import trace_reference
+from kvsim.scenario.checks.sessions import session_mistakes
 from kvsim.scenario.loading import Plain
-from kvsim.scenario.messages import MISSING, Mistake, Origins, alternatives, suggestion
+from kvsim.scenario.messages import MISSING, Mistake, Origins, suggestion
+from kvsim.scenario.schema.generated.arrivals import OWN_RATE
+from kvsim.units import parse_duration
 
-GENERATED = ("arrivals", "prompt_tokens", "output_tokens", "prefix")
+GENERATED = (
+    *("arrivals", "preset", "lengths_of", "prompt_tokens", "output_tokens"),
+    *("prefix", "layers", "dataset", "sessions", "clients"),
+)
 """The keys of `workload` that only generated traffic has."""
 
 
@@ -26,7 +34,7 @@ def workload_mistakes(workload: Plain, has_horizon: bool, origins: Origins) -> I
         if isinstance(trace, str) and trace:
             yield from _trace(trace, origins)
     else:
-        for key in ("rate", "prompt_tokens", "output_tokens"):
+        for key in _needed(workload):
             if key not in workload:
                 yield Mistake(
                     f"workload.{key}",
@@ -34,7 +42,7 @@ def workload_mistakes(workload: Plain, has_horizon: bool, origins: Origins) -> I
                     "is missing",
                     f"generated traffic needs {_EXAMPLES[key]}; or give workload.trace",
                 )
-        if "requests" not in workload and not has_horizon:
+        if "requests" not in workload and not has_horizon and not _ends(workload):
             yield Mistake(
                 "workload.requests",
                 MISSING,
@@ -44,23 +52,16 @@ def workload_mistakes(workload: Plain, has_horizon: bool, origins: Origins) -> I
         for key, default in (("format", None), ("on_bad_row", "error"), ("sort", False)):
             if workload.get(key, default) != default:
                 yield Mistake(f"workload.{key}", workload[key], "is about a trace", "remove it, or give workload.trace")
-    arrivals = workload.get("arrivals")
-    if isinstance(arrivals, dict):
-        process = arrivals.get("process", "poisson")
-        if process == "gamma" and "cv" not in arrivals:
-            yield Mistake("workload.arrivals.cv", MISSING, "is missing", "gamma arrivals need cv, for example cv: 2")
-        elif process in ("poisson", "constant") and "cv" in arrivals:
-            yield Mistake(
-                "workload.arrivals.cv",
-                arrivals["cv"],
-                f"means nothing to {process} arrivals",
-                "remove it, or write process: gamma",
-            )
+    if isinstance(arrivals := workload.get("arrivals"), dict):
+        yield from arrival_mistakes(arrivals, workload)
+    yield from _preset(workload, origins)
     for key in ("prompt_tokens", "output_tokens"):
         lengths = workload.get(key)
         if isinstance(lengths, dict):
-            yield from _lengths(lengths, f"workload.{key}")
+            yield from length_mistakes(lengths, f"workload.{key}")
 
+    yield from session_mistakes(workload)
+    yield from _reshape(workload.get("reshape"))
     yield from _prefix(workload)
 
 
@@ -82,10 +83,64 @@ _EXAMPLES = {
 }
 
 
-def _trace(trace: str, origins: Origins) -> Iterator[Mistake]:
+def _needed(workload: Plain) -> list[str]:
+    """The keys without which generated traffic cannot be."""
+    arrivals = workload.get("arrivals")
+    process = arrivals.get("process") if isinstance(arrivals, dict) else None
+    needed = [] if process in OWN_RATE or "clients" in workload else ["rate"]
+    return needed if "lengths_of" in workload else [*needed, "prompt_tokens", "output_tokens"]
+
+
+def _reshape(reshape: Any) -> Iterator[Mistake]:
+    """A window that ends before it begins, and a share of nothing."""
+    if not isinstance(reshape, dict):
+        return
+    if reshape.get("share") in (0, "0%"):
+        yield Mistake("workload.reshape.share", reshape["share"], "keeps nothing", "give a share above 0")
+    start, until = (_duration(reshape.get(key)) for key in ("start", "until"))
+    if start is not None and until is not None and until <= start:
+        problem = f"is not after start, {reshape['start']}"
+        yield Mistake("workload.reshape.until", reshape["until"], problem, "the window must not be empty")
+
+
+def _duration(value: object) -> int | None:
+    try:
+        return parse_duration(value)
+    except ValueError:  # told by pydantic, or not given at all
+        return None
+
+
+def _ends(workload: Plain) -> bool:
+    """Whether arrivals end by themselves."""
+    reshape = workload.get("reshape")
+    if isinstance(reshape, dict) and "until" in reshape:
+        return True
+    arrivals = workload.get("arrivals")
+    return isinstance(arrivals, dict) and arrivals.get("process") == "stages" and not arrivals.get("repeat")
+
+
+def _preset(workload: Plain, origins: Origins) -> Iterator[Mistake]:
+    """A name that no preset has, or lengths given twice."""
+    name = workload.get("preset")
+    if isinstance(name, str) and name:
+        from kvsim.workload.presets import length_presets
+
+        if name not in length_presets():
+            names = list(length_presets())
+            yield Mistake("workload.preset", name, "is no preset of lengths", suggestion(name, names))
+    rows = workload.get("lengths_of")
+    if rows is None:
+        return
+    for key in ("prompt_tokens", "output_tokens", "preset"):
+        if key in workload:
+            yield Mistake(f"workload.{key}", MISSING, "is given beside lengths_of", f"keep {key} or lengths_of")
+    if isinstance(rows, str) and rows:
+        yield from _trace(rows, origins, "workload.lengths_of")
+
+
+def _trace(trace: str, origins: Origins, key: str = "workload.trace") -> Iterator[Mistake]:
     from kvsim.workload.trace import PACKAGED
 
-    key = "workload.trace"
     path = trace_reference(trace, key, origins)
     if trace in PACKAGED or os.path.isfile(path):
         return
@@ -99,45 +154,3 @@ def _trace(trace: str, origins: Origins) -> Iterator[Mistake]:
         f"is neither a packaged trace nor a file (looked in {base})",
         suggestion(trace, list(PACKAGED)),
     )
-
-
-def _lengths(lengths: Plain, key: str) -> Iterator[Mistake]:
-    from kvsim.scenario.schema.traffic import DISTRIBUTIONS, LengthSettings
-
-    name = lengths.get("distribution")
-    if not isinstance(name, str) or name not in DISTRIBUTIONS:
-        return
-    needed, allowed = DISTRIBUTIONS[name]
-    for group in needed:
-        given = [word for word in group if word in lengths]
-        if not given:
-            yield Mistake(f"{key}.{group[0]}", MISSING, "is missing", f"{name} lengths need {alternatives(group)}")
-        for word in given[1:]:
-            yield Mistake(
-                f"{key}.{word}",
-                lengths[word],
-                f"is given beside {given[0]}",
-                f"keep one of {alternatives(group)}",
-            )
-    known = {word for group in needed for word in group} | set(allowed)
-    for word in lengths:
-        if word in LengthSettings.model_fields and word not in known and word != "distribution":
-            remedy = f"{name} lengths take {', '.join(sorted(known))}"
-            yield Mistake(f"{key}.{word}", lengths[word], f"means nothing to {name} lengths", remedy)
-    low, high = lengths.get("min"), lengths.get("max")
-    if isinstance(low, int) and isinstance(high, int) and low > high:
-        yield Mistake(f"{key}.min", low, f"is above max, {high}", "min must be at most max")
-        return
-    if all(any(word in lengths for word in group) for group in needed) and set(lengths) <= known | {"distribution"}:
-        yield from _law(name, {word: lengths[word] for word in lengths if word != "distribution"}, key)
-
-
-def _law(name: str, parameters: Plain, key: str) -> Iterator[Mistake]:
-    """What only the law itself can tell of its parameters, such as how long a length may be."""
-    from kvsim.workload.lengths import LENGTHS
-
-    try:
-        LENGTHS[name](**parameters)
-    except ValueError as error:
-        word, colon, problem = str(error).partition(": ")
-        yield Mistake(f"{key}.{word}" if colon else key, MISSING, problem if colon else word)

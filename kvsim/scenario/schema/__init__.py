@@ -1,5 +1,8 @@
 """What a scenario may say: one pydantic model a mapping, strict and without unknown keys."""
 
+from kvsim.scenario.schema.generated.arrivals import ArrivalSettings
+from kvsim.scenario.schema.generated.layers import PrefixSettings
+from kvsim.scenario.schema.generated.lengths import LengthSettings
 from kvsim.scenario.schema.serving import (
     AllocatorSettings,
     CapacitySettings,
@@ -15,11 +18,8 @@ from kvsim.scenario.schema.serving import (
 )
 from kvsim.scenario.schema.settings import Settings, schema
 from kvsim.scenario.schema.traffic import (
-    ArrivalSettings,
     BeamSettings,
     CancelSettings,
-    LengthSettings,
-    PrefixSettings,
     SloSettings,
     TimesOutput,
     WindowSettings,

@@ -54,6 +54,11 @@ ELSEWHERE_CALLED = {
     "input_tokens": "workload.prompt_tokens",
     "input_len": "workload.prompt_tokens",
     "output_len": "workload.output_tokens",
+    "max_concurrency": "workload.clients.count",
+    "concurrency": "workload.clients.count",
+    "think_time": "workload.sessions.think",
+    "num_turns": "workload.sessions.turns",
+    "dataset_name": "workload.dataset.name",
 }
 """What engines and benchmarks call it, to the key here."""
 
@@ -145,13 +150,19 @@ def _number(value: float) -> str:
 
 
 def _locate(location: tuple[Any, ...], data: Any) -> tuple[str, type[Part] | None]:
-    """Return the dotted key of a location, without pydantic's tags of unions, and the model that holds it."""
+    """Return the dotted key of a location, without pydantic's tags of unions, and the model that holds it.
+
+    An item of a list is its number, from 1.
+    """
     words: list[str] = []
     value: Any = data
     for index, step in enumerate(location):
         last = index == len(location) - 1
         if isinstance(value, dict) and step in value:
             value = value[step]
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            # People count from 1.
+            value, step = value[step], step + 1
         elif not (last and isinstance(value, dict)):
             continue
         words.append(str(step))

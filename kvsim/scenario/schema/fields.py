@@ -137,12 +137,19 @@ class Part(BaseModel):
         import inspect
         import textwrap
 
-        body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
-        assert isinstance(body, ast.ClassDef)
         found = {}
-        for line, below in zip(body.body, body.body[1:], strict=False):
-            if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and isinstance(below, ast.Expr):
-                found[line.target.id] = " ".join(ast.literal_eval(below.value).split())
+        for part in reversed(cls.__mro__):
+            if part is Part or not issubclass(part, Part):
+                continue
+            body = ast.parse(textwrap.dedent(inspect.getsource(part))).body[0]
+            assert isinstance(body, ast.ClassDef)
+            for line, below in zip(body.body, body.body[1:], strict=False):
+                if (
+                    isinstance(line, ast.AnnAssign)
+                    and isinstance(line.target, ast.Name)
+                    and isinstance(below, ast.Expr)
+                ):
+                    found[line.target.id] = " ".join(ast.literal_eval(below.value).split())
         return found
 
 

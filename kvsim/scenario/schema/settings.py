@@ -106,7 +106,9 @@ def _allow(made: dict[str, Any], key: str, short: dict[str, Any]) -> None:
     holder = made
     *above, last = key.split(".")
     for word in above:
-        name = holder["properties"][word]["$ref"].rpartition("/")[2]
+        inner = holder["properties"][word]
+        forms = inner.get("anyOf", [inner])
+        [name] = [form["$ref"].rpartition("/")[2] for form in forms if "$ref" in form]
         holder = made["$defs"][name]
     long = holder["properties"][last]
     about = {word: long.pop(word) for word in ("description", "default") if word in long}

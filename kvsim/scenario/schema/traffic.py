@@ -1,99 +1,15 @@
 """The traffic side of a scenario: requests from a trace or from distributions, goals, and what is
 measured."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
+from pydantic import Discriminator, Field, Tag
 
 from kvsim.scenario.schema.fields import Count, Duration, Part, Positive, Rate, Share, Timespan
-
-DISTRIBUTIONS: dict[str, tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]] = {
-    "constant": ((("value",),), ()),
-    "uniform": ((("min",), ("max",)), ()),
-    "lognormal": ((("mean", "median", "mu"), ("sigma",)), ("min", "max")),
-    "gamma": ((("mean",), ("cv",)), ("min", "max")),
-    "exponential": ((("mean",),), ("min", "max")),
-    "zipf": ((("theta",), ("min",), ("max",)), ()),
-    "empirical": ((("quantiles",),), ("min", "max")),
-}
-"""Distribution to what it needs (exactly one key of each group) and what it may have (bounds that clip)."""
-
-
-def _quantiles(value: object) -> list[list[float]]:
-    """Return quantiles as [probability, length] pairs; evenly spaced where only lengths are given."""
-    example = "for example [[0, 10], [0.5, 200], [1, 4000]], or lengths alone: [10, 200, 4000]"
-    if not isinstance(value, list) or len(value) < 2:
-        raise ValueError(f"{value!r} is not a list of two or more quantiles; write {example}")
-    if all(isinstance(item, int | float) and not isinstance(item, bool) for item in value):
-        pairs = [[index / (len(value) - 1), length] for index, length in enumerate(value)]
-    else:
-        pairs = value
-    for pair in pairs:
-        numbers = pair if isinstance(pair, list) else []
-        if len(numbers) != 2 or any(isinstance(n, bool) or not isinstance(n, int | float) for n in numbers):
-            raise ValueError(f"{pair!r} is not a pair of probability and length; write {example}")
-        if not numbers[1] >= 1:
-            raise ValueError(f"{numbers[1]} is not a length of 1 token or more; write {example}")
-    probabilities, lengths = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    if probabilities[0] != 0 or probabilities[-1] != 1 or sorted(set(probabilities)) != probabilities:
-        raise ValueError(f"{probabilities} is no rising list of probabilities from 0 to 1; write {example}")
-    if sorted(lengths) != lengths:
-        raise ValueError(f"{lengths} is falling somewhere; quantiles must not fall, {example}")
-    return [[float(probability), float(length)] for probability, length in pairs]
-
-
-class LengthSettings(Part):
-    """A distribution of prompt or output lengths in tokens; a number alone is a constant length."""
-
-    distribution: Literal["constant", "uniform", "lognormal", "gamma", "exponential", "zipf", "empirical"]
-    value: Count | None = None
-    """constant: the length."""
-    min: Count | None = None
-    """The shortest length: a parameter of uniform and zipf, a bound that clips for the others."""
-    max: Count | None = None
-    """The longest length, likewise."""
-    mean: Annotated[float, Field(ge=1)] | None = None
-    """lognormal, gamma, exponential: the mean before clipping and rounding."""
-    median: Annotated[float, Field(ge=1)] | None = None
-    """lognormal: the median, in place of the mean."""
-    mu: float | None = None
-    """lognormal: the mean of the logarithm, in place of the mean."""
-    sigma: Annotated[float, Field(ge=0)] | None = None
-    """lognormal: the standard deviation of the logarithm."""
-    cv: Positive | None = None
-    """gamma: standard deviation over mean."""
-    theta: Annotated[float, Field(ge=0)] | None = None
-    """zipf: the exponent; length k has weight k^-theta."""
-    quantiles: (
-        Annotated[
-            list[list[float]],
-            BeforeValidator(_quantiles),
-            WithJsonSchema(
-                {
-                    "type": "array",
-                    "minItems": 2,
-                    "items": {"anyOf": [{"type": "number"}, {"type": "array", "items": {"type": "number"}}]},
-                }
-            ),
-        ]
-        | None
-    ) = None
-    """empirical: [probability, length] pairs from 0 to 1, or evenly spaced lengths; straight lines between
-    them."""
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The parameters that were given, as keyword arguments of the distribution."""
-        return self.model_dump(exclude={"distribution"}, exclude_none=True)
-
-
-class ArrivalSettings(Part):
-    """How requests are spread in time, at `workload.rate`."""
-
-    process: Literal["poisson", "constant", "gamma"] = "poisson"
-    """The process of the gaps between arrivals."""
-    cv: Positive | None = None
-    """gamma: standard deviation over mean of the gaps; above 1 is burstier than poisson."""
+from kvsim.scenario.schema.generated.arrivals import ArrivalSettings
+from kvsim.scenario.schema.generated.layers import DatasetSettings, LayerSettings, PrefixSettings
+from kvsim.scenario.schema.generated.lengths import LengthSettings
+from kvsim.scenario.schema.generated.sessions import ClientSettings, SessionSettings
 
 
 class TimesOutput(Part):
@@ -119,17 +35,6 @@ class BeamSettings(Part):
     """The probability that a candidate other than the best is dropped after a token, and another forks in its place."""
 
 
-class PrefixSettings(Part):
-    """A system prompt at the start of every prompt, one of several; what follows it is like no other request's."""
-
-    tokens: Count
-    """Tokens of each system prompt. `workload.prompt_tokens` includes them, and is at least one more."""
-    groups: Annotated[int, Field(ge=1, le=1_000_000)] = 1
-    """How many different system prompts there are."""
-    theta: Annotated[float, Field(ge=0)] = 0.0
-    """How unevenly they are used: the k-th has weight k^-theta (Zipf's law); 0: evenly."""
-
-
 def _kind_of_limit(value: object) -> str:
     if isinstance(value, dict | TimesOutput):
         return "multiple"
@@ -142,6 +47,38 @@ MaxTokens = Annotated[
     | Annotated[TimesOutput, Tag("multiple")],
     Discriminator(_kind_of_limit),
 ]
+
+
+class TagSettings(Part):
+    """A kind of client, with what its requests carry."""
+
+    weight: Positive = 1.0
+    """Its weight among the kinds; of sessions, each is of one kind."""
+    tenant: str = ""
+    """The tenant of its requests."""
+    priority: Annotated[int, Field(ge=-(1 << 63), le=(1 << 63) - 1)] = 0
+    """Their priority."""
+    slo_class: str = ""
+    """Their class of service."""
+    max_tokens: MaxTokens | None = None
+    """What it allows; absent: as `workload.max_tokens`."""
+
+
+class ReshapeSettings(Part):
+    """Other traffic made of the same, in this order: a window, a sample, other lengths, repetitions."""
+
+    start: Duration = 0
+    """Requests before this moment are left out, and the others come that much earlier."""
+    until: Timespan | None = None
+    """Requests from this moment on are left out."""
+    share: Share = 1.0
+    """The share of the requests that is kept, drawn one by one: the rate falls by count, not by stretching time."""
+    prompt_times: Positive = 1.0
+    """How many times as long prompts become."""
+    output_times: Positive = 1.0
+    """How many times as long outputs become."""
+    repeat: Count = 1
+    """How often all of it comes, one after the other."""
 
 
 class WorkloadSettings(Part):
@@ -188,7 +125,11 @@ class WorkloadSettings(Part):
     requests: Count | None = None
     """How many requests arrive; absent: all of the trace, or all until the horizon."""
     rate: Rate | None = None
-    """The mean rate of arrivals; a trace's time is stretched to it."""
+    """The mean rate of arrivals; a trace's time is stretched to it. Absent: that of `arrivals`, if it has one."""
+    preset: Annotated[str, Field(min_length=1)] | None = None
+    """Lengths as recorded somewhere, by a name from `kvsim presets`; the keys below change parts of it."""
+    lengths_of: Annotated[str, Field(min_length=1)] | None = None
+    """A trace whose rows give prompt and output lengths together, each row as likely as the others."""
     arrivals: ArrivalSettings | None = None
     """The arrival process of generated traffic; absent: poisson."""
     prompt_tokens: LengthSettings | None = None
@@ -197,6 +138,18 @@ class WorkloadSettings(Part):
     """True output lengths of generated traffic; no policy sees them."""
     prefix: PrefixSettings | None = None
     """System prompts that generated traffic shares; absent: no two prompts begin alike."""
+    layers: Annotated[list[LayerSettings], Field(min_length=1, max_length=100)] | None = None
+    """Texts that prompts share, in layers, in place of `prefix`; `prompt_tokens` includes them."""
+    dataset: DatasetSettings | None = None
+    """Shared prefixes as a load generator says them, by its name or with its options."""
+    sessions: SessionSettings | None = None
+    """Requests that follow one another; absent: each stands alone."""
+    clients: ClientSettings | None = None
+    """A closed loop of clients, in place of `rate` and `arrivals`."""
+    mix: Annotated[list[TagSettings], Field(min_length=1, max_length=1000)] | None = None
+    """Kinds of client, in place of `priority` and `tenant`."""
+    reshape: ReshapeSettings | None = None
+    """What is made of a trace, or of generated requests that stand alone; absent: nothing."""
     samples: Annotated[int, Field(ge=1, le=1024)] = 1
     """Outputs asked of each request for the same prompt, each of a length of its own where lengths are drawn."""
     beam: BeamSettings | None = None

@@ -9,7 +9,7 @@ from typing import Any
 from kvsim.workload.arrivals import ARRIVALS
 from kvsim.workload.fit.arrivals import ArrivalFit
 from kvsim.workload.fit.lengths import LengthFit
-from kvsim.workload.lengths import LENGTHS
+from kvsim.workload.lengths import law_of
 
 _DIGITS = 6
 
@@ -24,22 +24,27 @@ def length_settings(fit: LengthFit, least: int, most: int) -> dict[str, Any] | N
     elif fit.law == "mixture":
         parts = [{"distribution": "lognormal", **_rounded(part)} for part in fit.parameters["parts"]]
         tried = ({"distribution": "mixture", "parts": parts} | bounds,)
-    return next((settings for settings in tried if _taken(LENGTHS, "distribution", settings)), None)
+    return next((settings for settings in tried if _is_law(settings)), None)
 
 
 def arrival_settings(fit: ArrivalFit, rate_per_s: float) -> dict[str, Any] | None:
     """The keys of `arrivals`, beside `rate`; None: a scenario has no such process."""
     settings = {"process": fit.process} | _rounded(fit.parameters)
-    return settings if _taken(ARRIVALS, "process", settings | {"rate": rate_per_s}) else None
+    return settings if _is_process(settings | {"rate": rate_per_s}) else None
 
 
-def _taken(registry: Any, name: str, settings: dict[str, Any]) -> bool:
-    kind = registry.get(settings[name])
-    if kind is None:
-        return False
+def _is_law(settings: dict[str, Any]) -> bool:
     try:
-        kind(**{key: value for key, value in settings.items() if key != name})
-    except (TypeError, ValueError):
+        law_of(settings)
+    except (KeyError, TypeError, ValueError):
+        return False
+    return True
+
+
+def _is_process(settings: dict[str, Any]) -> bool:
+    try:
+        ARRIVALS[settings["process"]](**{key: value for key, value in settings.items() if key != "process"})
+    except (KeyError, TypeError, ValueError):
         return False
     return True
 

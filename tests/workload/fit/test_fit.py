@@ -12,7 +12,7 @@ from kvsim.workload.fit.modulated import Modulated, fit_modulated
 from kvsim.workload.fit.scenario_names import arrival_settings, length_settings
 from kvsim.workload.fit.workload import fit_workload
 from kvsim.workload.fit.yaml_text import scenario_text
-from kvsim.workload.lengths import LENGTHS
+from kvsim.workload.lengths import LENGTHS, law_of
 from kvsim.workload.recording import Recording
 from kvsim.workload.statistics.arrivals import arrivals
 from kvsim.workload.statistics.inspect import inspect
@@ -141,8 +141,7 @@ def test_every_law_that_is_offered_is_one_that_a_scenario_can_build(draws):
         if settings is None:
             assert fit.law not in LENGTHS
             continue
-        kind = LENGTHS[settings.pop("distribution")]
-        drawn = kind(**settings).draw(np.random.default_rng(0), 20_000)
+        drawn = law_of(settings).draw(np.random.default_rng(0), 20_000)
         assert np.median(drawn) == pytest.approx(np.median(sample), rel=0.15)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kvsim.workload.beam import Beam
+from kvsim.workload.clients.beam import Beam
 
 
 def replacements(turnover, candidates=4, output_tokens=500, seed=1):

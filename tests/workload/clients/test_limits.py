@@ -5,7 +5,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from kvsim.workload.client import Patience, max_tokens_rule
+from kvsim.workload.clients.limits import Patience, max_tokens_rule
 
 
 def test_the_models_limit_is_left_to_the_engine():

@@ -13,8 +13,14 @@ from kvsim.workload.lengths import (
     Empirical,
     Exponential,
     Gamma,
+    JointRows,
     Lognormal,
+    Mixture,
+    Pareto,
+    Preset,
+    Tally,
     Uniform,
+    Weibull,
     Zipf,
 )
 
@@ -27,6 +33,10 @@ EVERY_LAW = [
     Exponential(mean=300),
     Zipf(theta=0.76, min=1, max=2000),
     Empirical(quantiles=[[0, 1], [0.5, 100], [1, 1000]]),
+    Weibull(mean=300, shape=0.8),
+    Pareto(alpha=2.5, min=40),
+    Mixture(parts=[(0.3, Constant(value=7)), (0.7, Lognormal(median=400, sigma=0.7, max=900, outside="redraw"))]),
+    Preset(preset="azure-conv", of="prompt_tokens"),
 ]
 
 
@@ -39,7 +49,10 @@ def quantile(law, *at):
 
 
 def test_the_registry_names_each_law_as_it_names_itself():
-    assert set(LENGTHS) == {"constant", "uniform", "lognormal", "gamma", "exponential", "zipf", "empirical"}
+    assert set(LENGTHS) == {
+        *("constant", "uniform", "lognormal", "gamma", "weibull", "exponential", "pareto", "zipf"),
+        *("empirical", "mixture", "preset"),
+    }
     assert all(kind.distribution == name for name, kind in LENGTHS.items())
     assert {law.distribution for law in EVERY_LAW} == set(LENGTHS)
 
@@ -115,6 +128,63 @@ def test_an_empirical_list_is_equally_spaced():
     assert draw(evenly, 100).tolist() == draw(by_pairs, 100).tolist()
 
 
+def test_weibull_by_mean_and_by_scale_are_one_law():
+    law = Weibull(mean=300, shape=2)
+    assert draw(law).mean() == pytest.approx(300, rel=0.01)
+    assert quantile(law, 0.5)[0] == pytest.approx(300 / (np.pi / 4) ** 0.5 * log(2) ** 0.5, rel=0.01)
+    assert draw(Weibull(scale=100, shape=0.7), 1_000_000).mean() == pytest.approx(100 * 1.2658, rel=0.01)
+
+
+def test_pareto_has_its_tail_and_its_mean():
+    law = Pareto(alpha=3, min=100)
+    assert draw(law).min() == 100
+    assert quantile(law, 0.5, 0.99) == pytest.approx([100 * 2 ** (1 / 3), 100 * 100 ** (1 / 3)], rel=0.02)
+    assert draw(law).mean() == pytest.approx(150, rel=0.02)
+
+
+def test_a_mixture_has_the_shares_of_its_parts():
+    law = Mixture(parts=[(1, Constant(value=5)), (3, Uniform(min=101, max=200))])
+    got = draw(law)
+    assert np.mean(got == 5) == pytest.approx(0.25, abs=5 * (0.25 * 0.75 / MANY) ** 0.5)
+    assert np.quantile(got[got > 5], [0.25, 0.5, 0.75]) == pytest.approx([125, 150, 175], abs=1)
+
+
+def test_a_part_of_a_mixture_draws_from_a_stream_of_its_own():
+    second = Lognormal(median=1000, sigma=1, min=100)
+    few, many = (draw(Mixture(parts=[(weight, Constant(value=1)), (1, second)])) for weight in (1, 9))
+    assert few[few > 1][:5_000].tolist() == many[many > 1][:5_000].tolist()
+
+
+def test_joint_rows_stay_together_and_come_equally_often():
+    rows = JointRows([(10, 1), (20, 2), (30, 3)], name="here")
+    got = list(islice(rows.pairs(np.random.default_rng(0), 7), 30_000))
+    assert got == list(islice(rows.pairs(np.random.default_rng(0), 1024), 30_000))
+    assert set(got) == {(10, 1), (20, 2), (30, 3)}
+    assert all(abs(got.count(row) - 10_000) < 500 for row in set(got))
+    with pytest.raises(ValueError, match=r"^rows: "):
+        JointRows([])
+
+
+def test_what_falls_outside_can_be_drawn_again_instead():
+    clipped, redrawn = (draw(Exponential(mean=100, max=100, outside=how)) for how in ("clip", "redraw"))
+    assert np.mean(clipped == 100) == pytest.approx(exp(-0.995), rel=0.02)
+    assert np.mean(redrawn == 100) < 0.01
+    # The mean of an exponential law given that it is below its own mean: 1 - 1 / (e - 1).
+    assert redrawn.mean() == pytest.approx(100 * (1 - 1 / (exp(1) - 1)), rel=0.01)
+
+
+def test_what_falls_outside_is_counted():
+    tally = Tally()
+    list(islice(Exponential(mean=100, max=100).lengths(np.random.default_rng(0), 1000, tally), 50_000))
+    assert tally.drawn == 50_000
+    assert tally.outside / tally.drawn == pytest.approx(exp(-1.005), abs=0.01)
+
+
+def test_a_law_with_nothing_inside_its_bounds_says_so():
+    with pytest.raises(ValueError, match="hardly any length of this exponential law lies from 100000 to"):
+        draw(Exponential(mean=1, min=100_000, outside="redraw"), 10)
+
+
 @pytest.mark.parametrize("kind", [Lognormal, Exponential])
 def test_what_falls_outside_the_bounds_piles_up_on_them(kind):
     law = kind(mean=400, min=300, max=500, **({"sigma": 0.7} if kind is Lognormal else {}))
@@ -152,6 +222,15 @@ def test_a_length_too_long_to_count_becomes_the_longest():
         (Zipf, {"theta": 1, "max": 1 << 30}, "max"),
         (Empirical, {"quantiles": [5]}, "quantiles"),
         (Empirical, {"quantiles": "12"}, "quantiles"),
+        (Weibull, {"shape": 1}, "mean"),
+        (Weibull, {"shape": 1, "mean": 5, "scale": 5}, "mean"),
+        (Weibull, {"shape": 0, "mean": 5}, "shape"),
+        (Pareto, {"alpha": 0}, "alpha"),
+        (Mixture, {"parts": []}, "parts"),
+        (Mixture, {"parts": [(0, Constant(value=1))]}, "weight"),
+        (Constant, {"value": 1, "outside": "drop"}, "outside"),
+        (Preset, {"preset": "azure"}, "preset"),
+        (Preset, {"preset": "azure-conv", "of": "turns"}, "of"),
         (Empirical, {"quantiles": [0, 5]}, "quantiles"),
         (Empirical, {"quantiles": [5, float("nan")]}, "quantiles"),
         (Empirical, {"quantiles": [9, 5]}, "quantiles"),

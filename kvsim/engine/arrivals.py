@@ -1,0 +1,100 @@
+"""Requests that come in because others have ended: a closed loop."""
+
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heappop, heappush
+from itertools import islice
+
+from simpy import Event
+
+from kvsim.engine.clock import ARRIVAL, At, Clock
+from kvsim.engine.replica import Replica
+from kvsim.errors import InputError, PastClockError
+from kvsim.request import Request
+
+After = Callable[[int, int, str, int], Iterable[Request]]
+"""Called with the id of a request that has ended, when (picoseconds), how, and how many tokens it got; gives those that
+come because of it, none of them before that moment."""
+
+_IN_ORDER = "requests must come in order of arrival"
+
+
+class Feedback:
+    """Brings the requests of `stream` (in order of arrival) in, and those that `after` adds whenever one ends.
+
+    At one moment they come in the order of their ids, whoever caused them. The measured window closes with each
+    arrival after which no other is known, so that the last of these stands. `stops`: the run ends before whatever the
+    clock cannot hold.
+    """
+
+    def __init__(self, clock: Clock, stream: Iterator[Request | None], after: After, *, stops: bool) -> None:
+        self._clock = clock
+        self._stream = stream
+        self._after = after
+        self._stops = stops
+        self._known: list[tuple[int, int, Request]] = []
+        self._stream_ps = -1
+        """When the one comes that the stream gave last; the stream is always one ahead."""
+        self._more = False
+        """More would come, past the end of the clock."""
+        self._next: Event | None = None
+        self._next_ps = 0
+        self._busy = False
+        self._replica: Replica | None = None
+
+    def begin(self, replica: Replica) -> None:
+        """Let the first requests come."""
+        self._replica = replica
+        self._pull()
+        self._arm()
+
+    def ended(self) -> None:
+        """A request has ended; it is the last in the record. Mutates."""
+        replica = self._replica
+        assert replica is not None
+        record = replica.recording.requests.ended[-1]
+        try:
+            for request in self._after(record.id, record.end_ps, record.end, record.generated_tokens):
+                self._know(request)
+                replica.exhausted = False
+        except PastClockError:
+            if not self._stops:
+                raise
+        if not self._busy:
+            self._arm()
+
+    def _pull(self) -> None:
+        self._stream_ps = -1
+        for request in islice(self._stream, 1):
+            if request is None:
+                self._more = True
+            elif request.arrival_ps < self._clock.now_ps:
+                raise InputError(f"request {request.id} arrives before the one ahead of it; {_IN_ORDER}")
+            else:
+                self._stream_ps = request.arrival_ps
+                self._know(request)
+
+    def _know(self, request: Request) -> None:
+        # Ids differ, so that requests are never compared.
+        heappush(self._known, (request.arrival_ps, request.id, request))
+
+    def _arm(self) -> None:
+        """See to it that the earliest request known comes in; an event for a later one has been overtaken."""
+        if self._known and (self._next is None or self._known[0][0] < self._next_ps):
+            self._next_ps = self._known[0][0]
+            self._next = At(self._clock, self._next_ps - self._clock.now_ps, ARRIVAL, self._due)
+
+    def _due(self, event: Event) -> None:
+        if event is not self._next:
+            return
+        now, replica = self._clock.now_ps, self._replica
+        assert replica is not None
+        while self._stream_ps == now:
+            self._pull()
+        self._busy = True
+        while self._known and self._known[0][0] == now:
+            replica.submit(heappop(self._known)[2])
+        self._busy, self._next = False, None
+        if not self._known and not self._more:
+            replica.no_more()
+            replica.recording.memory.close(now)
+        self._arm()
