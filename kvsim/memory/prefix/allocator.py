@@ -259,6 +259,14 @@ class PrefixAllocator(WrittenBooks):
         """Over block crossings, up to a shortage."""
         return PrefixLeap(self, limit)
 
+    def moves(self, taking: int, filling: int) -> list[tuple[Holding, bool, bool]]:
+        """Who takes a block at clock `taking`, and who has filled one by clock `filling`, in admission order. Pure."""
+        takers, fillers = self.members.crossing(taking), self.members.crossing(filling)
+        takes, fills = {sequence.id for sequence in takers}, {sequence.id for sequence in fillers}
+        both = {sequence.id: sequence for sequence in (*takers, *fillers)}
+        ordered = sorted(both.values(), key=lambda sequence: sequence.admission)
+        return [(self._held[s.id], s.id in takes, s.id in fills) for s in ordered]
+
     def crossing(self, clock: int, steps: int) -> list[Holding]:
         """Who takes a block in `steps` steps from `clock` on: step by step, in admission order, each once. Pure."""
         return [self._held[sequence.id] for sequence in self.members.in_order(clock, steps)]
