@@ -89,7 +89,7 @@ def _parser() -> "argparse.ArgumentParser":
     import argparse
 
     from kvsim.cli.capacity import verb as capacity
-    from kvsim.cli.verbs import compare, engines, gpus, hit_curve, models, replay, run, schema
+    from kvsim.cli.verbs import calibrate, compare, engines, gpus, hit_curve, models, replay, run, schema, validate
 
     parser = argparse.ArgumentParser(
         prog="kvsim",
@@ -99,7 +99,7 @@ def _parser() -> "argparse.ArgumentParser":
     )
     parser.add_argument("--version", action="version", version=f"kvsim {__version__}")
     subparsers: Any = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
-    for verb in (run, compare, capacity, hit_curve, models, gpus, engines, schema, replay):
+    for verb in (run, compare, capacity, hit_curve, calibrate, validate, models, gpus, engines, schema, replay):
         verb.add(subparsers)
     return parser
 
