@@ -13,7 +13,7 @@ from kvsim.errors import CheckError, DoesNotFitError
 from kvsim.version import __version__
 
 ROOT = Path(__file__).parents[2]
-VERBS = ["run", "compare", "hit-curve", "models", "gpus", "engines", "schema", "replay"]
+VERBS = ["run", "compare", "hit-curve", "calibrate", "validate", "models", "gpus", "engines", "schema", "replay"]
 
 
 def kvsim(*arguments, **options):

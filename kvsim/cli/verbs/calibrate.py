@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kvsim.cli.options import add_output_options
+from kvsim.cli.options import add_output_options, one_thread
 
 
 def add(subparsers: Any) -> None:
@@ -37,6 +37,7 @@ def add(subparsers: Any) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Read, fit, write, print."""
+    one_thread()
     from kvsim.cli.show import print_json
     from kvsim.errors import InputError
     from kvsim.metrics.result import write_whole
@@ -52,9 +53,11 @@ def execute(args: argparse.Namespace) -> int:
     found = to_json(calibration)
     write_whole(Path(args.file), _text(found))
     if args.engines is not None:
-        from kvsim.study.validation.validate import fit_engines
+        from kvsim.study.validation.served.shipped import fit_engines
+        from kvsim.study.validation.served.tables import read_runs
+        from kvsim.study.validation.validate import usable_runs
 
-        write_whole(Path(args.engines), _text(fit_engines(folder, calibration)))
+        write_whole(Path(args.engines), _text(fit_engines(usable_runs(read_runs(folder))[0], calibration)))
     if args.json:
         print_json(found)
     else:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kvsim.cli.options import add_output_options
+from kvsim.cli.options import add_output_options, one_thread
 
 DATA_VARIABLE = "KVSIM_DATA"
 
@@ -34,6 +34,7 @@ def execute(args: argparse.Namespace) -> int:
     """Score, write, print."""
     import os
 
+    one_thread()
     from kvsim.cli.show import print_json
     from kvsim.study.validation.validate import sample_folder, validate
 

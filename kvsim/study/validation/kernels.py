@@ -12,7 +12,7 @@ from kvsim.timing.fitting.calibrate import fit_sample, predict, variants
 from kvsim.timing.fitting.calibration import Calibration
 from kvsim.timing.fitting.samples import FEWEST_ROWS, Sample
 
-MOST_FOLDS = 24
+MOST_FOLDS = 12
 """More groups of shapes than these are held out several at a time, which is the harder test."""
 FOLDS = 10
 
@@ -63,10 +63,13 @@ def _best(train: Sample, part: Sample, shipped: Calibration) -> Column:
     return predict(part, name, values)
 
 
-def _prior(train: Sample, part: Sample, name: str, shipped: Calibration) -> Values | None:
-    """A fit to begin at: the shipped one, unless it rests on the held-out rows' shapes."""
-    entry = shipped.entries.get((device(train.gpu).name, name))
-    return entry.values if entry is not None and not set(part.groups) & set(entry.groups) else None
+def _prior(train: Sample, part: Sample, name: str, shipped: Calibration) -> Values:
+    """Where a fit begins: at the shipped one, unless it rests on the held-out shapes, else at the other GPUs'."""
+    gpu = device(train.gpu).name
+    entry = shipped.entries.get((gpu, name))
+    if entry is not None and not set(part.groups) & set(entry.groups):
+        return entry.values
+    return shipped.without([gpu]).values(gpu, name)[0]
 
 
 def _known(part: Sample, shipped: Calibration) -> Column:

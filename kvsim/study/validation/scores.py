@@ -1,4 +1,4 @@
-"""Predictions of held-out rows as groups of scores: n, median and p90 of |error|, signed bias, baselines, worst rows."""
+"""Predictions of held-out rows as groups of scores: n, median and p90 of |error|, bias, baselines, worst rows."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -82,7 +82,7 @@ def _together(parts: Sequence[Scored]) -> dict[str, Any]:
 
 def _group(one: Scored, label: str, engine: str, rows: "np.typing.NDArray[np.int_]") -> dict[str, Any]:
     off = errors(one)[rows]
-    found = {"source": one.source, "gpu": one.gpu, "model": label, "family": one.family}
+    found: dict[str, Any] = {"source": one.source, "gpu": one.gpu, "model": label, "family": one.family}
     if engine:
         found["engine"] = engine
     found |= spread(off)

@@ -11,12 +11,11 @@ import numpy as np
 
 from kvsim.errors import InputError
 from kvsim.study.validation import kernels
+from kvsim.study.validation.layers import layers
 from kvsim.study.validation.scores import Scored, errors, groups, spread, summary
 from kvsim.study.validation.served import score as served
-from kvsim.study.validation.served.closed_loop import features
-from kvsim.study.validation.served.engines import Engines
 from kvsim.study.validation.served.runs import ServedRun, why_not
-from kvsim.study.validation.served.score import Known, Labelled
+from kvsim.study.validation.served.shipped import shipped_engines
 from kvsim.study.validation.served.tables import TABLES as SERVED_TABLES
 from kvsim.study.validation.served.tables import Runs, read_runs
 from kvsim.timing.fitting.calibrate import calibrate
@@ -35,7 +34,7 @@ def validate(folder: Path) -> dict[str, Any]:
     form; `skipped` counts rows by reason; `summary` puts rows together. Raises InputError where nothing is known.
     """
     measured, runs = read_folder(folder), read_runs(folder)
-    usable, skipped = _usable(runs)
+    usable, skipped = usable_runs(runs)
     skipped.update(measured.skipped)
     skipped.update(runs.empty)
     if not measured.samples and not usable:
@@ -45,7 +44,9 @@ def validate(folder: Path) -> dict[str, Any]:
     calibration = merged(known, calibrate(measured, strict=False))
     engines = shipped_engines()
     seen = list(kernels.unseen_shapes(measured.samples, known))
+    seen += list(layers(folder, seen))
     blind = list(kernels.unseen_gpu(measured.samples, calibration))
+    blind += list(layers(folder, blind))
     releases: list[Scored] = []
     if usable:
         seen += served.unseen_models(usable, calibration, engines)
@@ -110,7 +111,8 @@ def _is(one: Scored, goal: Mapping[str, Any]) -> bool:
     )
 
 
-def _usable(runs: Runs) -> tuple[list[ServedRun], Counter[str]]:
+def usable_runs(runs: Runs) -> tuple[list[ServedRun], Counter[str]]:
+    """Runs that can be predicted, and rows that cannot by reason."""
     usable, skipped = [], Counter[str]()
     for run in runs.runs:
         reason = why_not(run)
@@ -119,47 +121,3 @@ def _usable(runs: Runs) -> tuple[list[ServedRun], Counter[str]]:
         elif run.quantity != "ttft":
             skipped[f"{run.source}: {reason}"] += 1
     return usable, skipped
-
-
-def fit_engines(folder: Path, calibration: Calibration) -> dict[str, Any]:
-    """Overheads of every engine in `folder`, as the data file of shipped ones: with errors and what they have seen."""
-    usable, _ = _usable(read_runs(folder))
-    if not usable:
-        return {}
-    labelled = Labelled(usable)
-    engines = Engines(usable, features(usable, calibration))
-    everything = np.ones(len(usable), dtype=bool)
-    fits = engines.fits(everything, labelled.models)
-    return {
-        "provenance": calibration.provenance,
-        "models": sorted(set(labelled.models)),
-        "gpus": sorted(set(labelled.gpus)),
-        "releases": sorted(set(labelled.releases)),
-        "engines": {
-            name: {
-                "rows": one.rows,
-                "parameters": {
-                    key: {
-                        "value": float(f"{value:.6g}"),
-                        "standard_error": float(f"{value * one.relative_errors[key]:.6g}"),
-                    }
-                    for key, value in one.values.items()
-                },
-            }
-            for name, one in sorted(fits.items())
-        },
-    }
-
-
-def shipped_engines() -> Known:
-    """The overheads that come with kvsim."""
-    table = json.loads(files("kvsim.timing").joinpath("data/engines.json").read_text("utf-8"))
-    return Known(
-        engines={
-            name: {key: one["value"] for key, one in entry["parameters"].items()}
-            for name, entry in table["engines"].items()
-        },
-        models=frozenset(table["models"]),
-        gpus=frozenset(table["gpus"]),
-        releases=frozenset(table["releases"]),
-    )

@@ -13,6 +13,7 @@ import numpy as np
 
 from kvsim.timing.families.device import Device
 from kvsim.timing.families.interface import (
+    CACHE_SHARPNESS,
     MICROSECOND,
     NANOSECOND,
     Column,
@@ -22,8 +23,6 @@ from kvsim.timing.families.interface import (
     power_mean,
 )
 
-CACHE_SHARPNESS = 12.0
-"""How abruptly a working set stops fitting a cache that is read in a loop (power of the ratio of the sizes)."""
 SPLIT_FROM_TOKENS = 256
 FULL_HEAD = 128
 QUERY_BYTES = 2

@@ -20,6 +20,9 @@ Values = Mapping[str, float]
 MICROSECOND = 1e-6
 NANOSECOND = 1e-9
 
+CACHE_SHARPNESS = 12.0
+"""How abruptly a working set stops fitting a cache that is read in a loop (power of the ratio of the sizes)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:

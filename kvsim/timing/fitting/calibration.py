@@ -142,7 +142,7 @@ class Parameters(dict[str, Mapping[str, float]]):
         values, _ = self._calibration.values(self._gpu, name)
         if name in ("linear:fp8", "linear:fp4"):
             wide, _ = self._calibration.values(self._gpu, "linear:bf16")
-            values = values | {"fixed_us": wide["fixed_us"], "quantise_ps": 0.0}
+            values = values | {"fixed_us": wide["fixed_us"], "quantise_ps": 0.0, "one_row_us": 0.0}
         self[name] = values
         return values
 

@@ -36,8 +36,12 @@ def fit(
     *,
     prior: Values | None = None,
     weights: Column | None = None,
+    trust: float = 1.0,
 ) -> Fitted:
-    """Fit one family on one device. `prior` replaces the starts, `weights` (1 unless given) multiply residuals."""
+    """Fit one family on one device.
+
+    `prior` replaces the starts, `weights` (1 unless given) multiply residuals, `trust` the pull of the prior.
+    """
     from scipy.optimize import least_squares  # late: only fits need it
 
     names = [one.name for one in family.parameters]
@@ -45,7 +49,7 @@ def fit(
     low = np.log([one.low for one in family.parameters]) - 1e-9
     high = np.log([one.high for one in family.parameters]) + 1e-9
     start = np.log(centre)
-    pull = PRIOR_SCALE / np.array([one.spread for one in family.parameters])
+    pull = trust * PRIOR_SCALE / np.array([one.spread for one in family.parameters])
     logs = np.log(measured_s)
     weigh = np.ones_like(logs) if weights is None else weights
 

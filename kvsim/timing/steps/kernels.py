@@ -125,7 +125,9 @@ class Kernels:
 
     def _matrix(self, matrix: Matrix, tokens: Column) -> Column:
         full = np.ones_like(tokens)
-        return self._of(f"linear:{matrix.dtype}", {"m": tokens, "n": full * matrix.n, "k": full * matrix.k})
+        return self._of(
+            f"linear:{matrix.dtype}", {"m": tokens, "n": full * matrix.n, "k": full * matrix.k, "cold": full}
+        )
 
     def _of(self, name: str, rows: dict[str, Column]) -> Column:
         return family(name).seconds(self._parameters[name], rows, self._device)

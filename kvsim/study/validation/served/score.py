@@ -1,7 +1,7 @@
 """Served runs with a model, a GPU or an engine's release held out."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,21 +9,24 @@ import numpy as np
 from kvsim.study.validation.baselines import line
 from kvsim.study.validation.scores import Scored
 from kvsim.study.validation.served.closed_loop import features
-from kvsim.study.validation.served.engines import Engines, Labels, held_out
+from kvsim.study.validation.served.engines import Engines, Labels, Priors, held_out
 from kvsim.study.validation.served.runs import ServedRun, architecture, known_model
 from kvsim.timing.families import device
-from kvsim.timing.families.interface import Column, Values
+from kvsim.timing.families.interface import Column
 from kvsim.timing.fitting.calibration import Calibration
 
 
 @dataclass(frozen=True)
 class Known:
-    """What the shipped overheads of engines are and which labels they have seen: they stand in for others alone."""
+    """The shipped overheads of engines, and those fitted without one model, GPU or release: only these may begin the
+    fit of a prediction for that label."""  # fmt: skip
 
-    engines: Mapping[str, Values]
-    models: Collection[str] = ()
-    gpus: Collection[str] = ()
-    releases: Collection[str] = ()
+    engines: Priors
+    without: Mapping[str, Priors]
+
+    def unseen(self, label: str) -> Priors:
+        """What is known of engines from runs that do not have that label."""
+        return dict(self.engines) | dict(self.without.get(label, {}))
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,8 @@ def unseen_models(runs: Sequence[ServedRun], calibration: Calibration, known: Kn
     """Every run from engines fitted to other models, on kernels of its own GPU."""
     labelled = Labelled(runs)
     columns = features(runs, calibration)
-    engines = Engines(runs, columns, known.engines)
-    predicted = held_out(engines, labelled.models, labelled.models, known.models)
+    engines = Engines(runs, columns)
+    predicted = held_out(engines, labelled.models, labelled.models, known.unseen)
     return _scored(runs, columns, predicted, labelled.models)
 
 
@@ -68,13 +71,13 @@ def unseen_gpu(runs: Sequence[ServedRun], calibration: Calibration, known: Known
         for name, column in part.items():
             blind[name][places] = column
     predicted = np.zeros(len(runs))
-    fits = Engines(runs, columns, known.engines)
+    fits = Engines(runs, columns)
     for gpu in dict.fromkeys(labelled.gpus):
-        mine, unknown = labelled.gpus == gpu, gpu not in known.gpus
-        values = fits.fitted(~mine, labelled.models, tuple(dict.fromkeys(fits.engine[mine])), known=unknown)
+        mine = labelled.gpus == gpu
+        values = fits.fitted(~mine, labelled.models, tuple(dict.fromkeys(fits.engine[mine])), known.unseen(str(gpu)))
         mixed = {name: np.where(mine, blind[name], column) for name, column in columns.items()}
-        engines = Engines(runs, mixed, known.engines)
-        predicted[mine] = engines.predict(values, mine, ~mine, labelled.models, known=unknown)
+        engines = Engines(runs, mixed)
+        predicted[mine] = engines.predict(values, mine, ~mine, labelled.models)
     return _scored(runs, columns, predicted, labelled.gpus)
 
 
@@ -82,8 +85,8 @@ def unseen_release(runs: Sequence[ServedRun], calibration: Calibration, known: K
     """Every run from other releases of its engine, or from the median of the other engines."""
     labelled = Labelled(runs)
     columns = features(runs, calibration)
-    engines = Engines(runs, columns, known.engines)
-    predicted = held_out(engines, labelled.releases, labelled.models, known.releases)
+    engines = Engines(runs, columns)
+    predicted = held_out(engines, labelled.releases, labelled.models, known.unseen)
     return _scored(runs, columns, predicted, labelled.releases)
 
 

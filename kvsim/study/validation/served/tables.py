@@ -199,12 +199,12 @@ def _generation(version: str) -> str:
 Maker = Callable[[str, dict[str, Any]], Iterator[ServedRun]]
 TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...], Maker]] = {
     "e2e_serving.csv": (
-        ("model", "gpu", "precision", "backend", "backend_version", "isl", "osl", "concurrency", "tp_size", "attention_dp_size",
-         "moe_tp_size", "moe_ep_size"), ("tpot_ms", "ttft_ms"), _closed_loop,
+        ("model", "gpu", "precision", "backend", "backend_version", "isl", "osl", "concurrency", "tp_size",
+         "attention_dp_size", "moe_tp_size", "moe_ep_size"), ("tpot_ms", "ttft_ms"), _closed_loop,
     ),
     "splitwise_steps.csv": (
-        ("model", "hardware", "tensor_parallel", "prompt_size", "batch_size", "token_size"), ("prompt_ms", "decode_step_ms"),
-        _splitwise,
+        ("model", "hardware", "tensor_parallel", "prompt_size", "batch_size", "token_size"),
+        ("prompt_ms", "decode_step_ms"), _splitwise,
     ),
     "llm_inference_bench.csv": (
         ("gpu", "num_gpus", "framework", "model", "in_len", "out_len", "batch"), ("latency_s",), _offline,
