@@ -38,6 +38,7 @@ from kvsim.scheduling.batching import BatchScheduler
 from kvsim.scheduling.continuous import ContinuousScheduler
 from kvsim.scheduling.prefill_first import PrefillFirstScheduler
 from kvsim.scheduling.static import StaticScheduler
+from kvsim.timing.interface import StepTiming
 from kvsim.timing.roofline import RooflineParameters, RooflineTiming, roofline_parameters
 from kvsim.workload.arrivals import ARRIVALS
 from kvsim.workload.beam import Beam
@@ -56,7 +57,7 @@ class Simulation:
     scheduler: BatchScheduler
     device: Device | None
     """The ledger of each rank's card; None where what a step takes is not known."""
-    timing: RooflineTiming
+    timing: StepTiming
     max_model_len: int
     bytes_per_slot: int
     block_size: int | None
@@ -104,12 +105,7 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         raise ValueError(f"pool_slots is {kv.slots:,}; a pool has at most {MOST:,} slots")
     allocator = _allocator(settings, rules, footprint, kv.slots, limit, row, parameters)
     block_size = allocator.block_size if isinstance(allocator, PagedAllocator) else None
-    timing = RooflineTiming(
-        footprint,
-        gpu(settings.gpu),
-        parameters,
-        block_size=block_size,
-    )
+    timing = _timing(settings, rules, footprint, parameters, block_size)
     device = None if start is None else Device.serving(start, kv.slots * footprint.kv_bytes_per_token)
     scheduler = _scheduler(scenario, rules, allocator, limit, footprint.kv_bytes_per_token, device)
     traffic = _traffic(scenario)
@@ -132,6 +128,19 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         not_modelled=not_modelled(settings, rules, footprint),
         notes=notes(settings, rules, footprint, kv.slots, device, start),
     )
+
+
+def _timing(
+    settings: Settings, rules: Profile, footprint: Footprint, parameters: RooflineParameters, block_size: int | None
+) -> StepTiming:
+    """Step times as the scenario asks for them."""
+    card = gpu(settings.gpu)
+    roofline = RooflineTiming(footprint, card, parameters, block_size=block_size)
+    if settings.timing.name == "roofline":
+        return roofline
+    from kvsim.timing.calibrated import CalibratedTiming  # late: it reads the calibrations
+
+    return CalibratedTiming(footprint, card, roofline, engine=rules.engine, version=rules.version)
 
 
 def _scheduler(

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.oracle
 
 REACHED = {
     "linear layers, unseen shapes on fitted GPUs": "median 6.1 %, p95 28 %, not 6 and 20: 8-bit layers on B200 and "
-    "L40S (p95 40-50 %), whose quantisation kernels change with the shape; 16-bit layers on A100, H100 and B200 reach 5 "
-    "and 18 %",
+    "L40S (p95 40-50 %), whose quantisation kernels change with the shape; 16-bit layers on A100, H100 and B200 "
+    "reach 5 and 18 %",
     "decode attention, unseen GPU": "median 24 %, not 15: most rows are small, where the kernel's generation rules, "
     "which no data sheet tells (costs per block differ by 2.5 between A100 and B200)",
     "prefill attention, unseen GPU": "median 23 %, not 15: shares of the peak lie between 0.57 and 0.92 by kernel",

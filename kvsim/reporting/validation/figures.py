@@ -55,6 +55,7 @@ def _key(one: Mapping[str, Any]) -> tuple[str, str, str]:
 def _name(one: Mapping[str, Any]) -> str:
     source = one["source"].removesuffix(".csv").removesuffix("_llama-2-70b_tp2")
     family = one["family"].replace("_attention", "").replace("offline_throughput", "offline")
+    family = {"tpot": "TPOT", "ttft": "TTFT"}.get(family, family)
     if family.split(":")[0] in source or source.startswith(("kernel", "linear")):
         family = family.partition(":")[2] or family
     kind = "" if one["kind"] == "kernel" else f", {one['kind']}"

@@ -11,6 +11,7 @@ from kvsim.reporting.validation.figures import bars
 TITLES = {
     "unseen_model": "Unseen shapes and models, on GPUs that were fitted",
     "unseen_gpu": "Unseen GPUs: data sheet and the median of the other GPUs' efficiencies",
+    "kv_bound": "Runs whose pool holds fewer requests than are in flight (unseen model)",
     "unseen_release": "Unseen engine releases: other releases of the engine, else the other engines",
 }
 MOST_WORST = 20
@@ -58,6 +59,7 @@ def _report(found: Mapping[str, Any]) -> str:
         *_table(summary["unseen_gpu_by_gpu"], ("source", "gpu", "family", "kind")),
     ]
     lines += ["", "## Worst served groups, unseen model", "", *_worst(found["groups"])]
+    lines += ["", "## Offline and saturated runs beyond the pool, one by one", "", *_cliffs(found["kv_bound_rows"])]
     lines += ["", "## Left out", ""]
     lines += [f"- {one['rows']} rows: {one['reason']}" for one in found["skipped"]]
     lines += [f"- {line}" for line in found["not_scored_here"]]
@@ -94,6 +96,18 @@ def _worst(groups: Sequence[Mapping[str, Any]]) -> list[str]:
         cells = [group["source"], group["gpu"], group["model"], group["engine"], group["family"], f"{group['n']}"]
         cells += [_percent(group["median_abs_error"]), f"{100 * group['bias']:+.1f}"]
         lines.append("| " + " | ".join([*cells, f"{worst['row']}: {100 * worst['error']:+.0f} %"]) + " |")
+    return lines
+
+
+def _cliffs(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Where the cliff is and how deep; runs of the closed loop are too many to list."""
+    lines = ["| source | GPU | model | run | measured s | predicted s | error % |", "|" + " --- |" * 7]
+    for row in rows:
+        if row["family"] != "offline_throughput":
+            continue
+        measured, predicted = row["measured_s"], row["predicted_s"]
+        cells = [row["source"], row["gpu"], row["model"], row["row"], f"{measured:g}", f"{predicted:g}"]
+        lines.append("| " + " | ".join([*cells, f"{100 * (predicted / measured - 1):+.0f}"]) + " |")
     return lines
 
 

@@ -32,6 +32,26 @@ class Scored:
     predicted: Column
     datasheet: Column
     linear: Column
+    waiting: Column | None = None
+    """Of served runs: requests in flight over those that the pool holds, less 1."""
+
+    def where(self, places: Sequence[int]) -> "Scored":
+        """Some of the rows."""
+        at = np.array(places, dtype=int)
+        return Scored(
+            self.source,
+            self.gpu,
+            self.family,
+            self.kind,
+            [self.labels[place] for place in places],
+            [self.engines[place] for place in places],
+            [self.rows[place] for place in places],
+            self.measured[at],
+            self.predicted[at],
+            self.datasheet[at],
+            self.linear[at],
+            None if self.waiting is None else self.waiting[at],
+        )
 
 
 def groups(scored: Iterable[Scored]) -> list[dict[str, Any]]:
@@ -62,6 +82,34 @@ def spread(off: Column) -> dict[str, Any]:
         "p95_abs_error": _round(np.quantile(size, 0.95)),
         "bias": _round(np.median(off)),
     }
+
+
+def kv_bound(scored: Iterable[Scored]) -> list[Scored]:
+    """The runs alone whose pool holds fewer requests than are in flight."""
+    found = []
+    for one in scored:
+        if one.waiting is not None and (one.waiting > 0).any():
+            found.append(one.where([int(place) for place in np.flatnonzero(one.waiting > 0)]))
+    return found
+
+
+def cliffs(scored: Iterable[Scored]) -> list[dict[str, Any]]:
+    """KV-bound runs one by one, those that wait most first: seconds measured and predicted."""
+    found = [
+        {
+            "source": one.source,
+            "gpu": one.gpu,
+            "model": one.labels[place],
+            "family": one.family,
+            "row": one.rows[place],
+            "waiting": _round(waiting),
+            "measured_s": float(f"{one.measured[place]:.4g}"),
+            "predicted_s": float(f"{one.predicted[place]:.4g}"),
+        }
+        for one in kv_bound(scored)
+        for place, waiting in enumerate(one.waiting if one.waiting is not None else ())
+    ]
+    return sorted(found, key=lambda row: (row["source"], row["model"], row["gpu"], row["row"], row["family"]))
 
 
 def summary(scored: Sequence[Scored], by: Sequence[str]) -> list[dict[str, Any]]:

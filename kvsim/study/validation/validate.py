@@ -12,7 +12,7 @@ import numpy as np
 from kvsim.errors import InputError
 from kvsim.study.validation import kernels
 from kvsim.study.validation.layers import layers
-from kvsim.study.validation.scores import Scored, errors, groups, spread, summary
+from kvsim.study.validation.scores import Scored, cliffs, errors, groups, kv_bound, spread, summary
 from kvsim.study.validation.served import score as served
 from kvsim.study.validation.served.runs import ServedRun, why_not
 from kvsim.study.validation.served.shipped import shipped_engines
@@ -68,9 +68,11 @@ def validate(folder: Path) -> dict[str, Any]:
             "unseen_model_by_gpu": summary(seen, ("source", "gpu", "family", "kind")),
             "unseen_gpu": summary(blind, ("source", "family", "kind")),
             "unseen_gpu_by_gpu": summary(blind, ("source", "gpu", "family", "kind")),
+            "kv_bound": summary(kv_bound(seen), ("source", "family", "kind")),
             "unseen_release": summary(releases, ("source", "family", "kind")),
             "targets": targets(seen, blind),
         },
+        "kv_bound_rows": cliffs(seen),
         "provenance": {"calibration": known.provenance, "inputs_sha256": measured.hashes},
     }
 

@@ -31,6 +31,7 @@ BORROWS = {
     "moe:int8": "moe:bf16",
     "moe:w4a16": "moe:bf16",
     "decode_attention:int8": "decode_attention:fp8",
+    "decode_attention:int4": "decode_attention:fp8",
     "prefill_attention:packed": "prefill_attention:by_head",
 }
 """The family whose parameters stand in where nobody measured one: shares carry over, bytes and peaks are the type's."""

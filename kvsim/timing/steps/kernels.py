@@ -53,32 +53,43 @@ class Kernels:
     def decode(self, sequences: Column, context: Column) -> Parts:
         """A step that decodes `sequences` sequences (of all groups together) with `context` cached tokens each."""
         group = np.ceil(sequences / self._shapes.layout.data_parallel)
-        attention = np.zeros_like(sequences)
-        for kind in self._shapes.attention:
-            seen = context if kind.window is None else np.minimum(context, kind.window)
-            rows = self._heads(kind, group) | {"context": seen, "cold": np.ones_like(group)}
-            rows["kv_elements"] = np.full_like(group, kind.kv_elements / 1.0)
-            attention = attention + kind.layers * self._of(self._decode, rows)
-        state = self._shapes.state_bytes_per_sequence * group / self._device.bandwidth_bytes_per_s
-        return self._parts(group, sequences, attention + state, group)
+        return self._parts(group, sequences, self.attend_decode(group, context), group)
 
     def prefill(self, tokens: Column, cached: Column | float = 0.0, sequences: Column | float = 1.0) -> Parts:
         """A step that computes `tokens` new tokens of each of `sequences` prompts after `cached` tokens each."""
         ones = np.ones_like(tokens) * sequences
+        return self._parts(tokens * ones, tokens * ones, self.attend(tokens, cached, ones), ones)
+
+    def tokens(self, tokens: Column) -> Parts:
+        """What a step of so many tokens takes beside attention, as if each token were sampled."""
+        group = np.ceil(tokens / self._shapes.layout.data_parallel)
+        return self._parts(group, tokens, np.zeros_like(tokens), group)
+
+    def attend_decode(self, sequences: Column, context: Column) -> Column:
+        """Decode attention of all layers, and the state that layers without KV read and write."""
+        attention = np.zeros_like(sequences)
+        for kind in self._shapes.attention:
+            seen = context if kind.window is None else np.minimum(context, kind.window)
+            rows = self._heads(kind, sequences) | {"context": seen, "cold": np.ones_like(sequences)}
+            rows["kv_elements"] = np.full_like(sequences, kind.kv_elements)
+            attention = attention + kind.layers * self._of(self._decode, rows)
+        state = self._shapes.state_bytes_per_sequence * sequences / self._device.bandwidth_bytes_per_s
+        return np.asarray(attention + state)
+
+    def attend(self, tokens: Column, cached: Column | float, sequences: Column | float = 1.0) -> Column:
+        """Prefill attention of all layers."""
+        ones = np.ones_like(tokens) * sequences
         attention = np.zeros_like(tokens)
         for kind in self._shapes.attention:
             rows = self._heads(kind, ones) | {"tokens": tokens, "cached": cached * np.ones_like(tokens)}
+            times = np.ones_like(tokens)
             if kind.window is not None:
-                # Beyond the window a token meets `window` others: as if that many were cached.
-                beyond = np.minimum(1.0, kind.window / np.maximum(tokens, 1.0))
-                rows["tokens"], rows["cached"] = (
-                    np.minimum(tokens, kind.window),
-                    np.minimum(rows["cached"], kind.window),
-                )
-                attention = attention + kind.layers * self._of(self._prefill, rows) / beyond
-            else:
-                attention = attention + kind.layers * self._of(self._prefill, rows)
-        return self._parts(tokens * ones, tokens * ones, attention, ones)
+                # A token meets at most `window` others: a long prompt is several of the window's length in a row.
+                times = np.maximum(1.0, tokens / kind.window)
+                rows["tokens"] = np.minimum(tokens, kind.window)
+                rows["cached"] = np.minimum(rows["cached"], kind.window)
+            attention = attention + kind.layers * times * self._of(self._prefill, rows)
+        return attention
 
     def _heads(self, kind: object, sequences: Column) -> dict[str, Column]:
         full = np.ones_like(sequences)

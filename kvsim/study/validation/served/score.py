@@ -119,6 +119,7 @@ def _scored(runs: Sequence[ServedRun], columns: Mapping[str, Column], predicted:
             predicted=predicted[rows],
             datasheet=datasheet[rows],
             linear=straight[rows],
+            waiting=columns["waiting"][rows],
         )
         for (source, gpu, name, kind), rows in places.items()
     ]
