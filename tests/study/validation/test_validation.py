@@ -173,3 +173,16 @@ def test_the_report_is_written_whole(tmp_path):
     text = Path(tmp_path, "README.md").read_text()
     assert "## Goals" in text
     assert "kernel_attn_decode.csv" in text
+
+
+def test_the_cliff_of_a_70b_on_two_h100_lies_between_32_and_64_in_flight():
+    """Measured (vLLM, FP8, 1,024 + 8,192 tokens): the first token comes after 0.29 s with 32, after 30.8 s with 64."""
+    from dataclasses import replace
+
+    base = replace(
+        served()[0], gpu="h100_sxm", model="meta-llama/Llama-3.1-70B", layout=layout(2, 1, 1, 1, moe=False),
+        dtype="fp8", kv_dtype="bf16", engine="vllm", prompt=1024.0, output=8192.0, quantity="tpot",
+    )  # fmt: skip
+    waiting = features([replace(base, batch=batch) for batch in (32.0, 64.0)], shipped())["waiting"]
+    assert waiting[0] == 0
+    assert waiting[1] > 0.2

@@ -37,7 +37,8 @@ ENGINES = {"vllm": "vllm", "trtllm": "trtllm", "sglang": "sglang", "vllm-2023": 
 
 def features(runs: Sequence[ServedRun], calibration: Calibration) -> dict[str, Column]:
     """Columns, one value a run: `d_*` seconds of a decode step by part, `p_*` of one prompt, `layers`, `sequences` of a
-    group in the step, and how often each counts: `steps`, `prompts`, `mixed` (beside decodes), `fronts`.
+    group in the step, and how often each counts: `steps`, `prompts`, `mixed` (beside decodes), `fronts`; `wait_*` while
+    a request waits for room in the pool.
     """  # fmt: skip
     found: dict[str, Column] = {}
     for indices in _alike(runs):
@@ -87,17 +88,17 @@ def _of_one_deployment(runs: Sequence[ServedRun], calibration: Calibration) -> d
     columns |= {f"p_{name}": getattr(prefill, name) / together for name in PARTS}
     columns["layers"] = np.full_like(prompt, float(model.layers))
     columns["sequences"] = np.ceil(running / groups)
-    columns["steps"] = np.select(
-        [tpot | step, ttft, offline, saturated], [1.0, 1 + waits * output, rounds * output, 1 / running], 0.0
-    )
+    columns["steps"] = np.select([tpot | step, ttft, offline, saturated], [1.0, 1.0, rounds * output, 1 / running], 0.0)
     columns["prompts"] = np.select(
         [tpot, ttft, offline | prompts_alone, saturated],
-        [share, 1 + share * (1 + waits * output), batch / groups, share / running],
+        [share, 1 + share, batch / groups, share / running],
         0.0,
     )
     columns["mixed"] = np.where(tpot | saturated, 1.0, 0.0)
     columns["fronts"] = np.where(ttft | offline | prompts_alone, 1.0, 0.0)
     columns["waiting"] = waits
+    columns["wait_steps"] = np.where(ttft, waits * output, 0.0)
+    columns["wait_prompts"] = columns["wait_steps"] * share
     columns["moved_bytes"] = _bytes(first, running, prompt, output)
     columns["tokens"] = columns["steps"] * running + columns["prompts"] * prompt
     columns["kv_bytes"] = columns["steps"] * running * (prompt + output / 2) * _kv_bytes_per_token(first)

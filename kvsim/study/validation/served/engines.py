@@ -68,16 +68,16 @@ class Engines:
 
     def predict(self, values: Mapping[str, Values], rows: Mask, train: Mask, groups: Labels) -> Column:
         """Seconds of the runs of `rows`, with `values` by engine; first tokens are fitted around them on `train`."""
-        base = self._around(values)
+        base, wait = self._around(values), self._around(values, "wait_")
         out = np.where(self.first, np.nan, base)
         for name in dict.fromkeys(self.engine[rows & self.first]):
             mine = train & self.first & (self.engine == name)
             mine = mine if np.sum(mine) >= FEWEST else train & self.first
             first = starts(FIRST)
             if np.sum(mine) >= FEWEST:
-                first = self._fit(FIRST, mine, groups, None, {"base_s": base}).values
+                first = self._fit(FIRST, mine, groups, None, {"base_s": base, "wait_s": wait}).values
             target = rows & self.first & (self.engine == name)
-            out[target] = FIRST.seconds(first, {"base_s": base[target]})
+            out[target] = FIRST.seconds(first, {"base_s": base[target], "wait_s": wait[target]})
         return np.asarray(out[rows])
 
     def _by_itself(self, name: str, rows: Mask, groups: Labels, prior: Values | None) -> Fitted:
@@ -89,13 +89,16 @@ class Engines:
             found = self._alone[key] = self._fit(SERVED, rows, groups, prior, trust=trust)
         return found
 
-    def _around(self, values: Mapping[str, Values]) -> Column:
-        """Steps and prompts of every run, without any front end for first tokens."""
+    def _around(self, values: Mapping[str, Values], what: str = "") -> Column:
+        """Steps and prompts of every run, without any front end for first tokens; `what`: those of a wait alone."""
         stand_in = median_of(values) if values else starts(SERVED)
         out = np.zeros(len(self.runs))
         for name in dict.fromkeys(self.engine):
             mine = self.engine == name
             rows = {key: column[mine] for key, column in self.features.items()}
+            if what:
+                rows |= {key: rows[f"{what}{key}"] for key in ("steps", "prompts")}
+                rows["mixed"] = np.ones_like(rows["mixed"])
             rows["fronts"] = np.where(self.first[mine], 0.0, rows["fronts"])
             out[mine] = SERVED.seconds(values.get(name, stand_in), rows)
         return out
