@@ -41,7 +41,11 @@ def write_validation(found: Mapping[str, Any], folder: str | Path) -> list[Path]
 
 def _short(found: Mapping[str, Any]) -> dict[str, Any]:
     """What the report keeps: the groups alone are thousands of lines, and `--json` prints them."""
-    return {key: value for key, value in found.items() if key not in ("groups", "unseen_gpu", "unseen_release")}
+    return {
+        key: value
+        for key, value in found.items()
+        if key not in ("groups", "first_token", "unseen_gpu", "unseen_release")
+    }
 
 
 def _report(found: Mapping[str, Any]) -> str:
