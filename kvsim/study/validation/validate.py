@@ -33,8 +33,8 @@ def validate(folder: Path) -> dict[str, Any]:
     """Score every known table of `folder` on held-out groups.
 
     `groups`: unseen shapes of kernels and unseen models of served runs, every row once; `first_token`: times to first
-    token of the same runs; `unseen_gpu` and `unseen_release` in the same
-    form; `skipped` counts rows by reason; `summary` puts rows together. Raises InputError where nothing is known.
+    token of the same runs; `unseen_gpu` and `unseen_release` in the same form; `skipped` counts rows by reason;
+    `summary` puts rows together. Raises InputError where nothing is known.
     """
     measured, runs = read_folder(folder), read_runs(folder)
     usable, skipped = usable_runs(runs)

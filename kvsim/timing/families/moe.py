@@ -18,7 +18,8 @@ from kvsim.timing.families.linear import WEIGHT_BYTES
 TILE = 16
 """Least rows of a tile of the grouped matrix product."""
 MATRICES = 3
-COMPUTES_IN = {"bf16": "bf16", "fp8": "fp8", "fp8_block": "fp8", "fp4": "fp4", "w4a16": "bf16", "int4": "bf16"}
+COMPUTES_IN = {"bf16": "bf16", "fp8": "fp8", "fp8_block": "fp8", "fp4": "fp4", "w4a16": "bf16", "int4": "bf16",
+               "int8": "bf16"}  # fmt: skip
 STORED_AS = {"fp8_block": "fp8", "w4a16": "fp4"}
 
 

@@ -17,13 +17,26 @@ MILLISECOND, MICROSECOND = 1e-3, 1e-6
 DTYPES = {
     "bfloat16": "bf16",
     "float16": "bf16",
+    "fp16": "bf16",
     "bf16": "bf16",
     "fp8": "fp8",
+    "fp8_static": "fp8",
     "fp8_block": "fp8_block",
+    "int8": "int8",
+    "int8_wo": "int8",
+    "int4": "int4",
+    "int4_wo": "int4",
+    "fp4": "fp4",
     "nvfp4": "fp4",
+    "mxfp4": "fp4",
+    "w4a8_mxfp4_mxfp8": "fp4",
+    "w4afp8": "w4a16",
+    "w4a16": "w4a16",
     "w4a16_mxfp4": "w4a16",
 }
 """How sources spell the types that the families tell apart."""
+NOT_BY_BLOCK = {"fp8_block": "fp8", "w4a16": "int4"}
+"""Linear layers and caches do not tell by which block of numbers a scale is kept; experts do."""
 
 VIDUR_HEADS = (32, 4, 128)
 """Query heads, KV heads and head dimension of Vidur's attention table (Llama-2-70B on one of two GPUs)."""
@@ -38,7 +51,7 @@ def _linear(source: str, table: "DataFrame", seconds: float) -> Iterator[Sample]
     for (gpu, dtype), part in table.groupby(["gpu", "gemm_dtype"]):
         rows = {name: column(part[name]) for name in ("m", "n", "k")}
         groups = (part["n"].astype(str) + " x " + part["k"].astype(str)).to_numpy(str)
-        yield Sample(source, str(gpu), f"linear:{_dtype(dtype)}", rows, seconds * column(part[time]), groups)
+        yield Sample(source, str(gpu), f"linear:{plain_dtype(dtype)}", rows, seconds * column(part[time]), groups)
 
 
 def _decode(source: str, table: "DataFrame", seconds: float) -> Iterator[Sample]:
@@ -52,7 +65,7 @@ def _decode(source: str, table: "DataFrame", seconds: float) -> Iterator[Sample]
             "cold": np.zeros(len(part)),
         }
         yield Sample(
-            source, str(gpu), f"decode_attention:{_dtype(dtype)}", rows, seconds * column(part["latency_ms"]),
+            source, str(gpu), f"decode_attention:{plain_dtype(dtype)}", rows, seconds * column(part["latency_ms"]),
             _heads(part, ("num_heads", "num_key_value_heads", "head_dim")),
         )  # fmt: skip
 
@@ -117,7 +130,12 @@ def _infersim_decode(source: str, table: "DataFrame", seconds: float) -> Iterato
         }
         groups = np.array([f"{kind} {a}/{b}/{c}" for kind, a, b, c in part[["kind", "p1", "p2", "p3"]].to_numpy()])
         yield Sample(
-            source, str(gpu), f"decode_attention:{_dtype(dtype)}", rows, seconds * column(part["latency_us"]), groups
+            source,
+            str(gpu),
+            f"decode_attention:{plain_dtype(dtype)}",
+            rows,
+            seconds * column(part["latency_us"]),
+            groups,
         )
 
 
@@ -153,6 +171,12 @@ def _vidur_attention(source: str, table: "DataFrame", seconds: float) -> Iterato
             rows |= {"sequences": column(part["batch_size"]), "context": column(part["kv_len"]), "cold": 0 * full}
             groups = ("batch " + part["batch_size"].astype(str)).to_numpy(str)
             yield Sample(source, "a100", "decode_attention:bf16", rows, seconds * column(part["decode_ms"]), groups)
+
+
+def plain_dtype(name: object) -> str:
+    """The type that a source calls so, of linear layers and caches. Raises InputError with those that are known."""
+    found = _dtype(name)
+    return NOT_BY_BLOCK.get(found, found)
 
 
 def _dtype(name: object) -> str:

@@ -113,6 +113,17 @@ def test_a_table_that_cannot_be_is_refused_with_its_place(tmp_path, lines, head,
     assert "kernel_gemm.csv" in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("spelled", "known"),
+    [("fp8_block", "fp8"), ("nvfp4", "fp4"), ("int8_wo", "int8"), ("w4a16", "int4"), ("float16", "bf16")],
+)
+def test_a_type_is_known_as_sources_spell_it(tmp_path, spelled, known):
+    lines = [line.replace("bfloat16", spelled) for line in good_lines()]
+    (sample,) = read_folder(table(tmp_path, *lines)).samples
+    assert sample.family == f"linear:{known}"
+    assert calibrate(read_folder(tmp_path)).entries
+
+
 def test_too_few_points_are_no_fit(tmp_path):
     with pytest.raises(InputError, match="3 rows of linear:bf16 on h100_sxm; a fit needs at least 8"):
         calibrate(read_folder(table(tmp_path, *good_lines()[:3])))

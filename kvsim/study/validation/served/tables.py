@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kvsim.errors import InputError
 from kvsim.study.validation.served.runs import ServedRun, known_model, layout
+from kvsim.timing.fitting.kernel_tables import plain_dtype
 from kvsim.timing.fitting.samples import find, read_table
 from kvsim.timing.steps.shapes import Layout
 
@@ -54,7 +55,7 @@ def read_runs(folder: Path) -> Runs:
 
 
 def _closed_loop(source: str, row: dict[str, Any]) -> Iterator[ServedRun]:
-    dtype = row["precision"] if isinstance(row["precision"], str) else "bf16"
+    dtype = plain_dtype(row["precision"]) if isinstance(row["precision"], str) else "bf16"
     gpu, engine = str(row["gpu"]), str(row["backend"])
     # TensorRT-LLM and the recipes for Blackwell keep KV in 8 bits beside narrow weights; the others in 16.
     narrow_kv = dtype in NARROW and (engine == "trtllm" or gpu.startswith(GENERATION_WITH_FP8_KV))
@@ -139,7 +140,7 @@ def _llama_cpp(source: str, row: dict[str, Any]) -> Iterator[ServedRun]:
 
 
 def _saturated(source: str, row: dict[str, Any]) -> Iterator[ServedRun]:
-    dtype = str(row["weights"]).lower()
+    dtype = plain_dtype(str(row["weights"]).lower())
     about = _about(source, row["gpu"], row["model"], row["tp"], "trtllm", dtype)
     about |= {"prompt": float(row["isl"]), "output": float(row["osl"]), "kv_dtype": "fp8", "version": "1.0"}
     yield ServedRun(quantity="saturated", seconds=1 / row["output_tok_s"], batch=None, closed=True, **about)
