@@ -130,6 +130,11 @@ class SglangScheduler:
         """The last pass decoded, so that whoever runs is in the running batch. Pure."""
         return self._last is self.running and not self.running.prefills
 
+    @property
+    def ages(self) -> bool:
+        """Each pass counts for the age of those that come later, so that they must know which one they came in. Pure."""
+        return self._order.policy == "hrrn" and self.running.extended > 0
+
     def leapt(self, steps: int) -> None:
         """So many passes are over in which everybody decoded, in room that nobody had to be evicted for. Mutates."""
         running = self.running
