@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from kvsim.metrics.histogram import bucket_of
 from kvsim.request import Request
 from tests.laws.cases import run_case
 from tests.laws.test_prefix_caching import cases as any_cases
+from tests.laws.test_sglang_scheduler import sglang_cases
+from tests.laws.test_vllm_scheduler import followed_cases
 from tests.naive_residency import NaiveResidency, Router, heard, spelled
 
 SPREADS = ("reuse_distance", "reuse_gap", "idle", "lifetime")
@@ -123,13 +126,49 @@ def test_a_router_knows_what_the_cache_holds_after_every_event(case):
         assert stored - removed == router.contents.total()
 
 
-@settings(max_examples=100)
-@given(cases())
-def test_leaping_and_stepping_record_the_same_to_the_step(case):
-    leaping = run_case(case, stepwise=False, kv_events=True)
-    assert record_of(leaping) == record_of(run_case(case, stepwise=True, kv_events=True))
-    times = [batch["ts"] for batch in leaping.recording.cache.events]
-    assert times == sorted(set(times))
+@pytest.mark.parametrize(
+    "kind", [cases(), any_cases("radix"), followed_cases(), sglang_cases()], ids=["blocks", "tree", "vllm", "sglang"]
+)
+def test_leaping_and_stepping_record_the_same_to_the_step(kind):
+    @settings(max_examples=50)
+    @given(kind)
+    def agree(case):
+        case |= {"caching": True}
+        leaping = run_case(case, stepwise=False, kv_events=True)
+        assert record_of(leaping) == record_of(run_case(case, stepwise=True, kv_events=True))
+        times = [batch["ts"] for batch in leaping.recording.cache.events]
+        assert times == sorted(set(times))
+
+    agree()
+
+
+@pytest.mark.parametrize("scheduler", ["continuous", "sglang"])
+def test_what_a_request_leaves_in_the_tree_at_the_horizon_is_stored_at_the_horizon(scheduler):
+    """Alone, with 3 + 50 tokens; the horizon cuts the third step after the prompt's, in the middle."""
+    case = {
+        "scheduler": scheduler,
+        "requests": [Request(0, 0, 3, 50)],
+        "allocator": "radix",
+        "pool_slots": 200,
+        "block_size": 1,
+        "reserve_full_isl": True,
+        "max_num_seqs": 4,
+        "max_running_requests": 4,
+        "max_num_batched_tokens": 64,
+        "chunked_prefill_size": 64,
+        "long_prefill_token_threshold": 0,
+        "chunked_prefill": True,
+        "schedule_policy": "fcfs",
+        "eviction": "lru",
+        "enable_mixed_chunk": False,
+        "overlap": False,
+        "max_model_len": 100,
+        "horizon_ps": 35,
+        "step_time": {"base_ps": 10, "token_ps": 0, "context_ps": 0, "copied_ps": 0},
+    }
+    for stepwise in (False, True):
+        log = run_case(case, stepwise=stepwise, kv_events=True)
+        assert list(log.recording.cache.events)[-1]["ts"] == 35e-12
 
 
 @settings(max_examples=60)
