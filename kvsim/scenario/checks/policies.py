@@ -98,6 +98,19 @@ def _followed(scheduler: str, engine: Plain, rules: "Profile", data: Plain) -> I
         if key in engine:
             problem = f"is given, but the {scheduler} scheduler has no such rule"
             yield Mistake(f"engine.{key}", engine[key], problem, "leave it out")
+    if scheduler == "sglang" and engine.get("chunked_prefill", rules.chunked_prefill) is True:
+        yield from _whole_pages(engine, rules, allocator)
+
+
+def _whole_pages(engine: Plain, rules: "Profile", allocator: Any) -> Iterator[Mistake]:
+    """SGLang does not start with chunks that are not whole pages (ServerArgs.check_server_args)."""
+    key, page = "max_num_batched_tokens", _whole(allocator, "page_size", 1)
+    chunk = _whole(engine, key, rules.max_num_batched_tokens)
+    if page > 0 and chunk % page:
+        problem = f"is not a multiple of the page of {page} slots (allocator.page_size), by which prompts are cut"
+        more = -(-chunk // page) * page
+        remedy = f"set engine.{key} to {more}, or another multiple of {page}"
+        yield Mistake(f"engine.{key}", chunk, problem, remedy)
 
 
 def _prefix_caching(engine: Plain, rules: "Profile", scheduler: object) -> Iterator[Mistake]:
