@@ -135,8 +135,11 @@ class SglangScheduler:
         """Each pass counts for the age of those that come later, so that they must know which one they came in. Pure."""
         return self._order.policy == "hrrn" and self.running.extended > 0
 
-    def leapt(self, steps: int) -> None:
-        """So many passes are over in which everybody decoded, in room that nobody had to be evicted for. Mutates."""
+    def leapt(self, steps: int) -> list[tuple[Request, bool]]:
+        """So many passes are over in which everybody decoded, in room that nobody had to be evicted for. Mutates.
+
+        Returns what `output` does for the last of them.
+        """
         running = self.running
         if running.drop(set()):
             running.full = False
@@ -146,6 +149,7 @@ class SglangScheduler:
         self.rows.grow(running.requests, steps)
         for _ in range(steps):
             self.ratio.decay()
+        return [(request, False) for request in running.requests]
 
     def _join(self) -> None:
         """Those whose prompt was completed in the last pass decode from now on; those who finished leave."""

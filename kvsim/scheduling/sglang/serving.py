@@ -158,4 +158,5 @@ class SglangServing(FollowingScheduler):
 
     def leapt(self, steps: int) -> None:
         super().leapt(steps)
-        self._inner.leapt(steps)
+        # Those who end by it hand over to the tree in the order of the batch, which need not be that of admission.
+        self._served = self._inner.leapt(steps)
