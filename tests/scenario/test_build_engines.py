@@ -98,6 +98,11 @@ def test_tensorrt_llm_admits_what_fits_to_the_end_or_what_fits_now(name: str, pr
             {"engine": "sglang@0.5.23", "allocator": PAGES | {"page_size": 24}},
             "engine.max_num_batched_tokens: 8192 is not a multiple of the page of 24 slots",
         ),
+        (
+            {"engine": {"profile": "vllm@0.33-sync", "mixed_chunk": True}},
+            "engine.mixed_chunk: true is given, but the continuous scheduler has no such rule; leave it out",
+        ),
+        ({"engine": {"prefill_schedule_interval": 3}}, "the continuous scheduler has no such rule"),
         ({"engine": {"async_scheduling": True}}, "engine.async_scheduling: true is for engines whose requests"),
         ({"engine": {"policy": "priority"}}, "use a profile such as vllm@0.33 or sglang@0.5.23"),
         (
@@ -115,3 +120,9 @@ def test_what_does_not_go_together_is_said(changes: dict[str, Any], message: str
 def test_prompts_that_are_not_cut_need_no_whole_pages() -> None:
     engine = {"profile": "sglang@0.5.23", "max_num_batched_tokens": 20, "chunked_prefill": False}
     assert scheduler(engine=engine, allocator=PAGES).settings.chunked_prefill_size is None
+
+
+@pytest.mark.parametrize("engine", ["vllm@0.33", "sglang@0.5.23", "trtllm@1.0", "vllm@0.33-sync"])
+def test_a_scenario_that_is_written_out_can_be_read_again(engine: str) -> None:
+    written = scenario(engine=engine).to_dict()
+    assert Scenario.from_dict(written).to_dict() == written
