@@ -3,6 +3,7 @@
 from kvsim.memory.contiguous import ContiguousAllocator
 from kvsim.memory.no_cache import NoCacheAllocator
 from kvsim.memory.paged import PagedAllocator
+from kvsim.memory.prefix import PrefixAllocator
 from kvsim.memory.radix.allocator import RadixAllocator
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.memory.virtual import VirtualAllocator
@@ -10,6 +11,7 @@ from tests.memory.naive import NaiveNothing
 from tests.memory.naive_blocks import NaiveBlocks
 from tests.memory.naive_pages import TENSORS, NaivePages
 from tests.memory.naive_regions import POWERS, NaiveRegions
+from tests.memory.prefix.naive_tables import NaivePrefix
 from tests.memory.radix.naive_rows import NaiveRadix
 
 LONGEST = 24
@@ -64,6 +66,14 @@ def virtual(page_tokens, ahead):
     return make
 
 
+def prefix(size, **options):
+    def make(slots, longest):
+        slots = max(slots, size)
+        return PrefixAllocator(slots, block_size=size, **options), NaivePrefix(slots, size, **options)
+
+    return make
+
+
 def radix(size):
     def make(slots, longest):
         slots = max(slots, size)
@@ -75,6 +85,9 @@ def radix(size):
 PAIRS = {
     **{f"paged {size}": paged(size) for size in (1, 2, 4, 7, 16, 256)},
     "paged 5, watermark": paged(5, 0.2),
+    **{f"prefix {size}": prefix(size) for size in (1, 3, 16)},
+    "prefix 2, tail": prefix(2, unknown_first=False),
+    "prefix 5, watermark": prefix(5, watermark=0.2),
     **{f"radix {size}": radix(size) for size in (1, 2, 5, 16)},
     "first, exact": contiguous(),
     "first, chunk": contiguous(chunk=4),
@@ -108,3 +121,5 @@ PAIRS = {
     },
     "no-cache": lambda slots, longest: (NoCacheAllocator(), NaiveNothing()),
 }
+AHEAD = {f"prefix {size}, ahead": prefix(size, ahead=1) for size in (1, 4)}
+"""Those whose sequences must have a slot more than they need when they begin to decode."""
