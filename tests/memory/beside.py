@@ -215,6 +215,9 @@ class Beside:
                 copies.setdefault(key, []).append(block)
             assert sorted(pool._holders.values()) == sorted(copies.values())
             assert pool.contents == len(copies)
+            if pool.listener is not None:
+                held = {number: len(blocks) for (_, number), blocks in pool._holders.items()}
+                assert {number: count for number, count in pool.listener.copies.items() if count} == held
         if isinstance(model, NaiveRegions):
             # Extents do not overlap, and what is free is merged (to whole buddies) as far as it can be.
             edges = sorted((start, start + room) for start, room, _ in model.places.values())

@@ -1,5 +1,7 @@
 """Every kind of allocator beside its naive model: `PAIRS[name](slots, longest)` makes both."""
 
+from collections import Counter
+
 from kvsim.memory.contiguous import ContiguousAllocator
 from kvsim.memory.no_cache import NoCacheAllocator
 from kvsim.memory.paged import PagedAllocator
@@ -16,6 +18,22 @@ from tests.memory.radix.naive_rows import NaiveRadix
 
 LONGEST = 24
 """No request holds more tokens, unless a page does."""
+
+
+class Heard:
+    """Copies by content, as a listener knows them."""
+
+    def __init__(self):
+        self.copies = Counter()
+
+    def stored(self, pieces, before, content, start, tokens):
+        self.copies.update(pieces)
+
+    def removed(self, pieces, tokens, *, for_good=False):
+        self.copies.subtract(pieces)
+
+    def admitted(self, sequence, content, tokens, found, beyond):
+        assert all(self.copies[piece] for piece, _ in found)
 
 
 def paged(size, watermark=0.0):
@@ -66,10 +84,13 @@ def virtual(page_tokens, ahead):
     return make
 
 
-def prefix(size, **options):
+def prefix(size, heard=False, **options):
     def make(slots, longest):
         slots = max(slots, size)
-        return PrefixAllocator(slots, block_size=size, **options), NaivePrefix(slots, size, **options)
+        allocator = PrefixAllocator(slots, block_size=size, **options)
+        if heard:
+            allocator.listen(Heard())
+        return allocator, NaivePrefix(slots, size, **options)
 
     return make
 
@@ -88,6 +109,7 @@ PAIRS = {
     **{f"prefix {size}": prefix(size) for size in (1, 3, 16)},
     "prefix 2, tail": prefix(2, unknown_first=False),
     "prefix 5, watermark": prefix(5, watermark=0.2),
+    "prefix 3, heard": prefix(3, heard=True),
     **{f"radix {size}": radix(size) for size in (1, 2, 5, 16)},
     "first, exact": contiguous(),
     "first, chunk": contiguous(chunk=4),
