@@ -67,7 +67,7 @@ class AllocatorMachine(RuleBasedStateMachine):
 
     def wanted(self, sequence, tokens):
         """Slots for so many tokens, and those that it must have before it decodes."""
-        return tokens + (self.pool.model.ahead if tokens == sequence.tokens else 0)
+        return tokens + (self.pool.model.steps_ahead if tokens == sequence.tokens else 0)
 
     def may_leave(self):
         early = self.pool.model.stores_early

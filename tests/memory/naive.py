@@ -17,7 +17,7 @@ class Naive:
     evicted = 0
     stores_early = False
     """What somebody has asked for is found by others before it is written, so that they stay until the step is over."""
-    ahead = 0
+    steps_ahead = 0
     """Steps by which those that decode have their slots before they write."""
 
     def __init__(self, slots):

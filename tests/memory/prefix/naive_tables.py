@@ -13,7 +13,7 @@ class NaivePrefix(NaiveCache):
     stores_early = True
 
     def __init__(self, slots, size, watermark=0.0, unknown_first=True, ahead=0):
-        self.size, self.ahead = size, ahead
+        self.size, self.steps_ahead = size, ahead
         blocks = slots // size
         self.spare = int(watermark * (blocks + 1))  # of all blocks, the null block beside the pool included
         self.pool = NaivePool(blocks, unknown_first)
@@ -102,7 +102,7 @@ class NaivePrefix(NaiveCache):
             has = self.tables[name]
             known = tokens if name in self.decoding else self.known[name][1]
         scheduled = min(tokens, known)
-        tokens += self.ahead if name in self.decoding else 0
+        tokens += self.steps_ahead if name in self.decoding else 0
         revived = {block for block in has if block in self.pool.queue} - self.revived
         more = max(0, -(-tokens // self.size) - len(has))
         least = more
