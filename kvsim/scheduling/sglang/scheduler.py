@@ -132,7 +132,7 @@ class SglangScheduler:
 
     @property
     def ages(self) -> bool:
-        """Each pass counts for the age of those that come later, so that they must know which one they came in. Pure."""
+        """Each pass counts for the age of those that come later: they must know which one they came in. Pure."""
         return self._order.policy == "hrrn" and self.running.extended > 0
 
     def leapt(self, steps: int) -> list[tuple[Request, bool]]:
