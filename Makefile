@@ -45,6 +45,7 @@ reports: $(VENV)/.installed
 	$(BIN)/kvsim capacity --model llama-3.1-8b --gpu H100 --engine vllm@0.19 -o reports/capacity/llama-3.1-8b
 ifdef KVSIM_DATA
 	$(BIN)/kvsim capacity --check-csv $(KVSIM_DATA)/measured/capacity_logs.csv -o reports/capacity
+	$(BIN)/kvsim validate --data $(KVSIM_DATA) -o reports/validation
 	cd $(KVSIM_DATA)/traces && $(abspath $(BIN))/kvsim hit-curve mooncake/conversation_trace.jsonl.gz --policy all \
 		--model llama-3.1-8b -o $(CURDIR)/reports/hit-curve
 endif

@@ -9,6 +9,7 @@ from simpy import Event
 from kvsim.engine.clock import ARRIVAL, At, Clock
 from kvsim.engine.replica import Replica
 from kvsim.errors import InputError, PastClockError
+from kvsim.metrics.requests import Ended
 from kvsim.request import Request
 
 After = Callable[[int, int, str, int], Iterable[Request]]
@@ -47,11 +48,10 @@ class Feedback:
         self._pull()
         self._arm()
 
-    def ended(self) -> None:
-        """A request has ended; it is the last in the record. Mutates."""
+    def ended(self, record: Ended) -> None:
+        """A request has ended. Mutates."""
         replica = self._replica
         assert replica is not None
-        record = replica.recording.requests.ended[-1]
         try:
             for request in self._after(record.id, record.end_ps, record.end, record.generated_tokens):
                 self._know(request)

@@ -32,9 +32,9 @@ class Auditor:
             )
         # Samples of one request are sequences of their own to the scheduler.
         inside = len({sequence.id if sequence.request is None else sequence.request for sequence in held})
-        if log.arrived != len(log.ended) + inside:
+        if log.arrived != log.ends + inside:
             raise CheckError(
-                f"{log.arrived} requests have arrived, {len(log.ended)} have ended and {inside} are in the system"
+                f"{log.arrived} requests have arrived, {log.ends} have ended and {inside} are in the system"
             )
         if replica.recording.occupancy.count != inside:
             raise CheckError(

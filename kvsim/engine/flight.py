@@ -5,7 +5,6 @@ A replica has one of these at a time. In a deeper pipeline the step after it is 
 
 from collections.abc import Mapping
 from collections.abc import Sequence as Seq
-from itertools import takewhile
 from typing import Protocol
 
 from kvsim.engine.recording import Recording
@@ -190,8 +189,8 @@ class LeapInFlight:
         """Sequences that waited when the step in progress began: whoever joins a queue does not cut a leap."""
         running = self._scheduler.running
         here = sum(s.arrival_ps <= start_ps for s in self._scheduler.live() if s.id not in running)
-        ended = takewhile(lambda end: end.end_ps > start_ps, reversed(self._recording.requests.ended))
-        return here + sum(end.end == "cancelled" and end.arrival_ps <= start_ps for end in ended)
+        gone = self._recording.requests.cancelled
+        return here + sum(end.arrival_ps <= start_ps < end.end_ps for end in gone)
 
     @property
     def _clock(self) -> int:

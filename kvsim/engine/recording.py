@@ -10,7 +10,8 @@ from kvsim.engine.gaps import TokenGaps
 from kvsim.engine.prefixes import CacheWatch
 from kvsim.memory.interface import Allocator
 from kvsim.metrics.memory import NOTHING, Batch, Beside, Levels, MemoryRecorder, Ramp
-from kvsim.metrics.requests import Journey, RequestLog
+from kvsim.metrics.requests import Ended, Journey, RequestLog
+from kvsim.metrics.tables import Pieces
 from kvsim.metrics.window import Occupancy
 from kvsim.request import Sequence
 from kvsim.step import PoolUse, Preempted, Short, StepPlan
@@ -30,15 +31,17 @@ class Recording:
         clock: Clock | None = None,
         layers: Layers | None = None,
         kv_events: bool = False,
+        pieces: Pieces | None = None,
     ) -> None:
         self.occupancy = Occupancy()
-        self.requests = RequestLog()
+        self.requests = RequestLog(pieces, caches=allocator.caches)
         self.memory = MemoryRecorder(
             allocator.pool_slots,
             self.occupancy,
             window=window,
             check=check,
             has_holes=allocator.has_holes,
+            pieces=pieces,
         )
         self.addresses = AddressRecorder(allocator) if addresses else None
         """Only where somebody asks for it."""
@@ -59,6 +62,12 @@ class Recording:
         self._saturated_only = window == "saturated"
         self._keeps = allocator.keeps
 
+    def over(self, now_ps: int) -> None:
+        """The run is over: what was not handed over yet is now, where records are handed over."""
+        self.memory.finish(now_ps)
+        self.memory.hand_over(last=True)
+        self.requests.hand_over()
+
     # Requests.
 
     def arrived(self, now_ps: int, journey: Journey) -> None:
@@ -66,12 +75,9 @@ class Recording:
         self.requests.arrive(journey)
         self.occupancy.arrive(now_ps)
 
-    def rejected(self, now_ps: int, journey: Journey, short: Short) -> None:
+    def rejected(self, now_ps: int, journey: Journey, short: Short) -> Ended:
         """A request that can never be served is refused on arrival."""
-        self.requests.arrive(journey)
-        self.requests.blocked(now_ps, journey, short, "reject")
-        for sample in journey.samples:
-            self.requests.end(now_ps, sample, "rejected", 0)
+        return self.requests.refused(now_ps, journey, short)
 
     def blocked(self, now_ps: int, journey: Journey, short: Short, outcome: str) -> None:
         """An allocation could not be met."""
@@ -122,12 +128,12 @@ class Recording:
         if self.addresses is not None:
             self.addresses.left(journey.sequence)
 
-    def ended(self, now_ps: int, journey: Journey, end: str, generated: int) -> bool:
-        """A request that was in the system, or one sample of it, has ended; True if the whole request has."""
-        over = self.requests.end(now_ps, journey, end, generated)
-        if over:
+    def ended(self, now_ps: int, journey: Journey, end: str, generated: int) -> Ended | None:
+        """A request that was in the system, or one sample of it, has ended; the record if the whole request has."""
+        record = self.requests.end(now_ps, journey, end, generated)
+        if record is not None:
             self.occupancy.leave(now_ps)
-        return over
+        return record
 
     # Steps.
 
@@ -157,6 +163,7 @@ class Recording:
     ) -> None:
         """A planned step is over, and nothing is written yet."""
         self.memory.step(start_ps, now_ps - start_ps, clock, use, beside, batch, stalled=plan.stalled)
+        self.requests.step_over()
         self.gaps.counts = batch.waiting > 0 or not self._saturated_only
         if batch.padding_tokens or batch.padding_context:
             self.padding_tokens += batch.padding_tokens
@@ -186,6 +193,7 @@ class Recording:
     ) -> None:
         """A leap is over, and nothing is written yet."""
         self.memory.leap(start_ps, ramp, steps, clock, owned, beside, batch)
+        self.requests.step_over()
         self.gaps.counts = batch.waiting > 0 or not self._saturated_only
         if batch.padding_tokens or batch.padding_context:
             self.padding_tokens += batch.padding_tokens * steps

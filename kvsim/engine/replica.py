@@ -18,18 +18,22 @@ from kvsim.engine.progress import ProgressWatch
 from kvsim.engine.recording import Recording
 from kvsim.engine.takeoff import Takeoff
 from kvsim.errors import CheckError, RunError
-from kvsim.metrics.requests import Journey, entering
+from kvsim.metrics.requests import Ended, Journey, entering
 from kvsim.request import Request, Sequence
 from kvsim.scheduling.interface import Scheduler
 from kvsim.step import Short, StepPlan
 from kvsim.timing.interface import StepTiming
+
+OnEnd = Callable[[Ended], None]
+"""Called with the record of a request that has just ended."""
 
 
 class Replica:
     """Serves requests on one pool.
 
     `reference_need` is the room in slots by which holes are judged while nothing waits. From `horizon_ps` on no step
-    starts any more. `auditor` counts everything again after each step; `on_end` is called when a request has ended.
+    starts any more. `auditor` counts everything again after each step; `on_end` is called with the record of each
+    request that has ended.
     """
 
     def __init__(
@@ -44,7 +48,7 @@ class Replica:
         leaps: bool = True,
         horizon_ps: int | None = None,
         auditor: Auditor | None = None,
-        on_end: Callable[[], None] | None = None,
+        on_end: OnEnd | None = None,
     ) -> None:
         self.clock = clock
         self.scheduler = scheduler
@@ -92,8 +96,7 @@ class Replica:
         else:
             refusal = self.scheduler.impossible(journey.sequence)
         if refusal:
-            recording.rejected(now, journey, refusal)
-            self._ended()
+            self._ended(recording.rejected(now, journey, refusal))
             return
         recording.arrived(now, journey)
         alone = journey.samples
@@ -361,8 +364,9 @@ class Replica:
         for child in sequence.samples:
             # They end with the prompt that they were to go on from.
             self.recording.ended(now, self._unforked.pop(child.id), end, 0)
-        if self.recording.ended(now, journey, end, generated):
-            self._ended()
+        record = self.recording.ended(now, journey, end, generated)
+        if record is not None:
+            self._ended(record)
 
     def _note_addresses(self, *, stalled: bool) -> None:
         """What is held from now on is known; `stalled`: those that decode stand still."""
@@ -374,10 +378,10 @@ class Replica:
         if self._auditor is not None:
             self._auditor.audit(self)
 
-    def _ended(self) -> None:
+    def _ended(self, record: Ended) -> None:
         self._progress.ended()
         if self._on_end is not None:
-            self._on_end()
+            self._on_end(record)
 
 
 def first_need(scheduler: Scheduler, journey: Journey) -> int:

@@ -1,7 +1,7 @@
 """One run: requests come in, a replica serves them, everything is recorded."""
 
 import gc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -14,9 +14,10 @@ from kvsim.engine.arrivals import After, Feedback
 from kvsim.engine.check import Auditor
 from kvsim.engine.clock import ARRIVAL, HORIZON, At, Clock
 from kvsim.engine.recording import Recording
-from kvsim.engine.replica import Replica, first_need
+from kvsim.engine.replica import OnEnd, Replica, first_need
 from kvsim.errors import InputError, PastClockError, RunError
-from kvsim.metrics.requests import entering
+from kvsim.metrics.requests import Ended, entering
+from kvsim.metrics.tables import Pieces
 from kvsim.request import Request
 from kvsim.scheduling.interface import Scheduler
 from kvsim.timing.interface import StepTiming
@@ -49,16 +50,18 @@ def simulate(
     addresses: bool = False,
     layers: Layers | None = None,
     kv_events: bool = False,
-    on_end: Callable[[], None] | None = None,
+    on_end: OnEnd | None = None,
     after: After | None = None,
+    pieces: Pieces | None = None,
 ) -> RunLog:
     """Serve `requests` (in order of arrival) until all have ended, or up to `horizon_ps`.
 
     `window` and `warmup_ps` say what is measured (see `MemoryRecorder`). `stepwise` turns leaps off. `check` audits
     everything after every step. `addresses` records where every slot goes (`RunLog.recording.addresses`), step by step
     as with `stepwise`. `layers` says which layer of sharing contents belong to. `kv_events` keeps what happens in a
-    cache, event by event. `on_end` is called whenever a request ends, and `after` closes the loop: it gives those that
-    come because of it, beside the `requests` that come by themselves. Raises RunError when the run makes no progress,
+    cache, event by event. `on_end` is called with the record of each request that ends, and `after` closes the loop:
+    it gives those that come because of it, beside the `requests` that come by themselves. With `pieces` the records are
+    handed over while the run goes on, and kept nowhere else. Raises RunError when the run makes no progress,
     CheckError when an invariant breaks, InputError when the requests are not in order of arrival.
     """
     # A stop that the clock can hold comes before whatever it cannot hold.
@@ -81,6 +84,7 @@ def simulate(
         clock=clock,
         layers=layers,
         kv_events=kv_events,
+        pieces=pieces,
     )
     coming = chain(first, stream)
     feedback = None if after is None else Feedback(clock, coming, after, stops=stops)
@@ -111,7 +115,7 @@ def simulate(
         raise RunError(
             f"{len(replica.live)} requests are left although nothing more can happen: a lost wake-up (a bug)"
         )
-    recording.memory.finish(replica.end_ps)
+    recording.over(replica.end_ps)
     return RunLog(recording, replica.end_ps, recording.requests.last_arrival_ps)
 
 
@@ -127,11 +131,11 @@ def _collector_at_rest() -> Iterator[None]:
             gc.enable()
 
 
-def _both(first: Callable[[], None], then: Callable[[], None] | None) -> Callable[[], None]:
-    def call() -> None:
-        first()
+def _both(first: OnEnd, then: OnEnd | None) -> OnEnd:
+    def call(record: Ended) -> None:
+        first(record)
         if then is not None:
-            then()
+            then(record)
 
     return call
 

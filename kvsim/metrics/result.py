@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from kvsim.errors import InputError
 from kvsim.metrics.columns import COLUMNS as COLUMNS
 from kvsim.metrics.columns import ON_REQUEST, TYPES
+from kvsim.metrics.requests.refusals import Refusals
+from kvsim.metrics.tables import FileTables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,8 +41,8 @@ class Result:
     where each family of numbers comes from, `not_modelled` what the run leaves out, `notes` what else the
     reader should know about this scenario, `published` what a paper prints for some of the metrics. `kv_events` are
     the batches that a router would hear of the prefix cache (`prefix.kv_events`), None where they were not asked for.
-    `wall_s` is the time the simulation itself took; it is shown to people and never stored, so that equal
-    runs leave equal bytes.
+    `refusals` tells of the prompts that were rejected; None: the tables do. `wall_s` is the time the simulation itself
+    took; it is shown to people and never stored, so that equal runs leave equal bytes.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Result:
     published: Mapping[str, Any] = field(default_factory=dict)
     kv_events: Iterable[Mapping[str, Any]] | None = None
     wall_s: float | None = None
+    refusals: Refusals | None = None
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -119,8 +122,9 @@ class Result:
             "resolved.json": to_json(self.scenario_resolved).encode(errors="backslashreplace"),  # names of files
             "summary.json": to_json(self.summary).encode(),
         }
+        written = self.tables if isinstance(self.tables, FileTables) else None
         for name in TYPES:
-            if name in self.tables or name not in ON_REQUEST:
+            if written is None and (name in self.tables or name not in ON_REQUEST):
                 contents[f"{name}.parquet"] = self._parquet(name)
         if self.kv_events is not None:
             contents[KV_EVENTS] = self.kv_event_lines()
@@ -129,7 +133,10 @@ class Result:
             if name not in contents:
                 # An earlier run may have left one there.
                 (folder / name).unlink(missing_ok=True)
-        return [write_whole(folder / name, content) for name, content in contents.items()]
+        paths = [write_whole(folder / name, content) for name, content in contents.items()]
+        if written is not None:
+            paths += [written.put(name, folder / f"{name}.parquet") for name in written]
+        return paths
 
     def kv_event_lines(self) -> bytes:
         """The KV events as JSON Lines; ValueError where they were not recorded."""
@@ -184,29 +191,28 @@ class Result:
     def _frame(self, table: str) -> "pd.DataFrame":
         import pandas as pd
 
+        from kvsim.metrics.tables.arrow import plain
+
         frame = {}
         for name, values in self._columns(table).items():
             kind = TYPES[table][name]
             if kind == "double":
-                frame[name] = pd.Series(_plain(values), dtype="float64")
+                frame[name] = pd.Series(plain(values), dtype="float64")
             elif kind == "string":
-                frame[name] = pd.Series(_plain(values), dtype="string")
+                frame[name] = pd.Series(plain(values), dtype="string")
             else:
                 missing = not isinstance(values, array) and any(value is None for value in values)
-                frame[name] = pd.Series(_plain(values), dtype="Int64" if missing else "int64")
+                frame[name] = pd.Series(plain(values), dtype="Int64" if missing else "int64")
         return pd.DataFrame(frame)
 
     def _parquet(self, table: str) -> bytes:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        from kvsim.metrics.tables.arrow import as_arrow
+        from kvsim.metrics.tables.files import InOrder
 
-        types = {"int64": pa.int64(), "double": pa.float64(), "string": pa.string()}
-        columns = {
-            name: pa.array(_plain(values), type=types[TYPES[table][name]], from_pandas=True)
-            for name, values in self._columns(table).items()
-        }
         stream = io.BytesIO()
-        pq.write_table(pa.table(columns), stream, compression="zstd")
+        file = InOrder(table, stream)
+        file.add_arrow(as_arrow(table, self._columns(table)))
+        file.close()
         return stream.getvalue()
 
 
@@ -240,15 +246,6 @@ def _refuse_non_numbers(value: object, key: str) -> None:
     elif isinstance(value, list | tuple):
         for index, inner in enumerate(value):
             _refuse_non_numbers(inner, f"{key}[{index}]")
-
-
-def _plain(values: Sequence[Any]) -> Any:
-    # Typed arrays go over as one buffer; anything else, with its Nones, as a list.
-    if isinstance(values, array):
-        import numpy as np
-
-        return np.frombuffer(values, dtype=values.typecode) if values else np.array([], dtype=values.typecode)
-    return list(values)
 
 
 def _read(path: Path) -> bytes:

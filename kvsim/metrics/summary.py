@@ -4,16 +4,16 @@ Everything is exact up to the last division: shares are quotients of integrals, 
 records, and only the inter-token latency comes from a histogram.
 """
 
-from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from array import array
+from collections.abc import Mapping
 from collections.abc import Sequence as Seq
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from kvsim.metrics.histogram import PERCENTILES, DurationHistogram
-from kvsim.metrics.memory import SERIES, AddressLog, MemoryRecorder
+from kvsim.metrics.memory import AddressLog, MemoryRecorder
 from kvsim.metrics.prefix import Residency, prefix_metrics
-from kvsim.metrics.requests import Ended, RequestLog
+from kvsim.metrics.requests import RequestLog
 from kvsim.metrics.window import Totals
 from kvsim.request import PS_PER_S
 from kvsim.step import CAUSES, CLASSES, ENDS, Upkeep
@@ -35,12 +35,8 @@ class Slo:
         """At least one goal is set."""
         return (self.ttft_ps, self.tpot_ps, self.e2e_ps) != (None, None, None)
 
-    def met(self, record: Ended) -> bool:
-        """A finished request met every goal. A request of one token has no TPOT and meets any."""
-        assert record.first_token_ps is not None
-        e2e_ps = record.end_ps - record.arrival_ps
-        ttft_ps = record.first_token_ps - record.arrival_ps
-        gaps = record.gaps
+    def met(self, ttft_ps: int, e2e_ps: int, gaps: int) -> bool:
+        """A finished request with so many gaps between tokens met every goal; one of one token meets any TPOT."""
         return (
             (self.ttft_ps is None or ttft_ps <= self.ttft_ps)
             and (self.e2e_ps is None or e2e_ps <= self.e2e_ps)
@@ -107,26 +103,7 @@ def stretches(run: Run) -> list[tuple[int, int]]:
         return []
     if run.window != "saturated":
         return [(opened_ps, closes_ps)]
-    series, width = run.memory.series, len(SERIES)
-    columns = (series[SERIES.index(name) :: width] for name in ("start_ps", "duration_ps", "waiting"))
-    found: list[tuple[int, int]] = []
-    for start_ps, duration_ps, waiting in zip(*columns, strict=True):
-        end_ps = start_ps + duration_ps
-        if not waiting or end_ps <= opened_ps:
-            continue
-        if found and found[-1][1] == start_ps:
-            found[-1] = (found[-1][0], end_ps)
-        else:
-            found.append((max(start_ps, opened_ps), end_ps))
-    return found
-
-
-def _during(stretches_ps: Seq[tuple[int, int]], moment_ps: int, *, opening: bool) -> bool:
-    """The moment lies in a stretch, its end included and, with `opening`, its start as well."""
-    index = bisect_right(stretches_ps, moment_ps, key=lambda stretch: stretch[0]) - 1
-    if index >= 0 and not opening and stretches_ps[index][0] == moment_ps:
-        index -= 1
-    return index >= 0 and moment_ps <= stretches_ps[index][1]
+    return [(max(start, opened_ps), end) for start, end in run.memory.stretches() if end > opened_ps]
 
 
 def metrics(run: Run) -> dict[str, Any]:
@@ -135,17 +112,9 @@ def metrics(run: Run) -> dict[str, Any]:
     pool = run.memory.pool_slots
     length_ps = totals.time_ps
     log = run.requests
-    ends = dict.fromkeys(ENDS, 0)
-    for record in log.ended:
-        ends[record.end] += 1
-    time = stretches(run)
-    inside = [record for record in log.ended if _during(time, record.arrival_ps, opening=True)]
-    done = [record for record in inside if record.end == "finished"]
-    # As with tokens: what comes out at the very moment at which a stretch opens belongs to the step before it.
-    out = [r for r in log.ended if r.end == "finished" and _during(time, r.end_ps, opening=False)]
-    blocked = dict.fromkeys(CAUSES, 0)
-    for event in log.events:
-        blocked[event.cause] += 1
+    marks, time = log.marks(), stretches(run)
+    inside, out = marks.arrived_in(time), marks.finished_in(time)
+    done = marks.finished(inside)
     return {
         "pool_tokens": pool or None,
         "pool_blocks": None if run.block_size is None else pool // run.block_size,
@@ -155,14 +124,14 @@ def metrics(run: Run) -> dict[str, Any]:
         "max_running": totals.max_running,
         "mean_waiting": _ratio(totals.stay_ps - totals.requests_ps, length_ps),
         "arrived": log.arrived,
-        **ends,
+        **{end: marks.ends[end] for end in ENDS},
         "preemptions": log.preemptions,
-        "lost_tokens": sum(record.lost_tokens for record in log.ended),
-        "recomputed_tokens": sum(record.recomputed_tokens for record in log.ended),
-        "hit_tokens": sum(record.hit_tokens for record in log.ended),
-        "rehit_tokens": sum(record.rehit_tokens for record in log.ended),
+        "lost_tokens": marks.lost_tokens,
+        "recomputed_tokens": marks.recomputed_tokens,
+        "hit_tokens": marks.hit_tokens,
+        "rehit_tokens": marks.rehit_tokens,
         "device_bytes": run.device_bytes,
-        "swapped_tokens": sum(record.swapped_tokens for record in log.ended),
+        "swapped_tokens": marks.swapped_tokens,
         **asdict(run.moved),
         "padding_tokens": run.padding_tokens,
         "padding_context_tokens": run.padding_context_tokens,
@@ -172,17 +141,17 @@ def metrics(run: Run) -> dict[str, Any]:
         "duplicate_share": None if run.caches else _ratio(totals.duplicate_ps, pool * length_ps),
         "fragmentation": _ratio(totals.scattered_ps, _free_ps(totals)) if run.memory.has_holes else None,
         "unusable_share": _ratio(totals.unusable_ps, totals.free_waiting_ps) if run.memory.has_holes else None,
-        "blocked": blocked,
+        "blocked": {cause: marks.causes[cause] for cause in CAUSES},
         **prefix_metrics(run.residency if run.caches else None, log, inside),
-        "queue_s": spread(queue_ps(r) for r in inside),
-        "prefill_s": spread(prefill_ps(r) for r in inside),
-        "ttft_s": spread(ttft_ps(r) for r in inside),
-        "tpot_s": spread(tpot_ps(r) for r in done),
+        "queue_s": spread(marks.queue_ps(inside)),
+        "prefill_s": spread(marks.prefill_ps(inside)),
+        "ttft_s": spread(marks.ttft_ps(inside)),
+        "tpot_s": spread(marks.tpot_ps(done)),
         "itl_s": run.gaps.spread(PS_PER_S) if length_ps else None,
-        "e2e_s": spread(r.end_ps - r.arrival_ps for r in done),
+        "e2e_s": spread(marks.e2e_ps(done)),
         "output_tokens_per_s": _ratio(totals.tokens * PS_PER_S, length_ps),
-        "requests_per_s": _ratio(len(out) * PS_PER_S, length_ps),
-        "goodput_per_s": _ratio(sum(map(run.slo.met, out)) * PS_PER_S, length_ps) if run.slo.any else None,
+        "requests_per_s": _ratio(sum(out) * PS_PER_S, length_ps),
+        "goodput_per_s": _ratio(marks.how_many(out, run.slo.met) * PS_PER_S, length_ps) if run.slo.any else None,
         "simulated_s": run.end_ps / PS_PER_S,
         "steps": run.memory.steps,
         "clipped_outputs": log.clipped,
@@ -237,40 +206,32 @@ def shares(amounts: Seq[int], whole: int) -> dict[str, float | None]:
     return {name: _ratio(amount, whole) for name, amount in zip(CLASSES, amounts, strict=True)}
 
 
-def queue_ps(record: Ended) -> int | None:
-    """Arrival to the first step that computes something of the request."""
-    return None if record.first_scheduled_ps is None else record.first_scheduled_ps - record.arrival_ps
+def spread(values_ps: "array[int] | array[float]") -> dict[str, float] | None:
+    """Mean, percentiles (linear between the two nearest values) and maximum in seconds; None without values.
 
-
-def prefill_ps(record: Ended) -> int | None:
-    """First scheduled to first token: the rest of the TTFT."""
-    if record.first_token_ps is None or record.first_scheduled_ps is None:
+    May leave the array in order. Mutates.
+    """
+    if not values_ps:
         return None
-    return record.first_token_ps - record.first_scheduled_ps
-
-
-def ttft_ps(record: Ended) -> int | None:
-    """Arrival to first output token, queueing included."""
-    return None if record.first_token_ps is None else record.first_token_ps - record.arrival_ps
-
-
-def tpot_ps(record: Ended) -> float | None:
-    """(E2E - TTFT) / (output - 1) of a finished request of two tokens or more; with samples, of the longest."""
-    if record.end != "finished" or not record.gaps or record.first_token_ps is None:
-        return None
-    return (record.end_ps - record.first_token_ps) / record.gaps
-
-
-def spread(values_ps: Iterable[float | None]) -> dict[str, float] | None:
-    """Mean, percentiles (linear between the two nearest values) and maximum in seconds; None without values."""
-    values = sorted(value for value in values_ps if value is not None)
-    if not values:
-        return None
+    values = _in_order(values_ps)
     return {
         "mean": sum(values) / len(values) / PS_PER_S,
         **{f"p{p}": _percentile(values, p) / PS_PER_S for p in PERCENTILES},
         "max": values[-1] / PS_PER_S,
     }
+
+
+_MANY = 1 << 16
+"""From so many values on, a sorted list of them would take more memory than numpy, and more time than to load it."""
+
+
+def _in_order(values: "array[int] | array[float]") -> Seq[float]:
+    if len(values) < _MANY:
+        return sorted(values)
+    import numpy as np
+
+    np.frombuffer(values, dtype=values.typecode).sort()
+    return values
 
 
 def _percentile(ordered: Seq[float], percent: int) -> float:

@@ -1,7 +1,9 @@
 """What a run or a comparison shows, in words: the finding, the measured window, where the numbers come from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from kvsim.metrics.requests.refusals import Refusals
 from kvsim.metrics.result import Result
 from kvsim.reporting.comparison import beside, waste_share
 from kvsim.units import GIB
@@ -177,24 +179,32 @@ def _refused(result: Result) -> str:
 
 def _why(result: Result) -> str:
     """Why requests can never fit: the shortest prompt of those refused tells it where all were, else the longest."""
-    requests, events = result.tables["requests"], result.tables["events"]
-    refused = [
-        (prompt, number)
-        for prompt, number, end in zip(requests["prompt_tokens"], requests["id"], requests["end"], strict=True)
-        if end == "rejected"
-    ]
-    every = len(refused) == result.metrics["arrived"]
-    prompt, number = min(refused) if every else max(refused)
-    alike = min(refused)[0] == max(refused)[0]
+    refusals = result.refusals or _refusals(result.tables)
+    least, greatest = refusals.least, refusals.greatest
+    assert least is not None
+    assert greatest is not None
+    every = result.metrics["rejected"] == result.metrics["arrived"]
+    prompt, _, need = least if every else greatest
+    alike = least.prompt_tokens == greatest.prompt_tokens
     subject = "a prompt of" if alike else f"{'even the shortest' if every else 'the longest'} prompt,"
     subject = f"{subject} {prompt:,} tokens{'' if alike else ','}"
-    needs = zip(events.get("request", ()), events.get("outcome", ()), events.get("need_tokens", ()), strict=True)
-    need = next((need for who, outcome, need in needs if (who, outcome) == (number, "reject")), 0)
     pool = result.metrics["pool_tokens"]
     if pool and need > pool:
         return f"{subject} needs room for {need:,} tokens and does not fit the pool of {pool:,}"
     limit = result.scenario_resolved.get("engine.max_model_len", {}).get("value")
     return f"{subject} leaves no room for an answer in max_model_len{f' {limit:,}' if limit else ''}"
+
+
+def _refusals(tables: Mapping[str, Mapping[str, Sequence[Any]]]) -> Refusals:
+    """The same from the tables of a run."""
+    requests, events = tables["requests"], tables["events"]
+    told = zip(events.get("request", ()), events.get("outcome", ()), events.get("need_tokens", ()), strict=True)
+    needs = {who: need for who, outcome, need in told if outcome == "reject"}
+    refusals = Refusals()
+    for prompt, number, end in zip(requests["prompt_tokens"], requests["id"], requests["end"], strict=True):
+        if end == "rejected":
+            refusals.add(prompt, number, needs.get(number, 0))
+    return refusals
 
 
 def _told(sentences: Sequence[tuple[Result, str]], results: Sequence[Result]) -> list[str]:

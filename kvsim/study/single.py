@@ -5,9 +5,10 @@ from collections.abc import Callable
 
 from kvsim.engine.run import simulate
 from kvsim.errors import InputError
+from kvsim.metrics.requests import Ended
 from kvsim.metrics.result import Result
 from kvsim.metrics.summary import Moved, Run, metrics, pools
-from kvsim.metrics.tables import Tables
+from kvsim.metrics.tables import Pieces, Tables
 from kvsim.request import PS_PER_S
 from kvsim.scenario.build import Simulation, build
 from kvsim.scenario.resolve import Scenario
@@ -37,13 +38,16 @@ def run(
     addresses: bool = False,
     kv_events: bool = False,
     progress: Progress | None = None,
+    pieces: Pieces | None = None,
 ) -> Result:
     """Simulate `scenario` once; `seed` replaces the scenario's.
 
     `stepwise` plans every step instead of leaping (the same result, slower). `check` counts everything again after
     every step. `addresses` records where every slot goes (`Result.addresses`), step by step as with `stepwise`; a row
     for each output token, and some. `kv_events` keeps what a router would hear of the prefix cache
-    (`Result.kv_events`). The same scenario and seed give the same Result, but for `wall_s`.
+    (`Result.kv_events`). The records of the run are kept, or go to `pieces` while it goes on: `ParquetPieces` for the
+    files of a run folder, `Dropped` where the summary is enough; then a run of any length takes some 40 bytes of
+    memory a request. The same scenario and seed give the same Result, but for `wall_s`.
     """
     seed = scenario.seed if seed is None else seed
     settings = scenario.settings
@@ -59,6 +63,8 @@ def run(
             f"{scenario.label}: addresses are recorded only where slots keep no contents; leave --addresses out, or "
             "use allocator: paged without prefix_caching"
         )
+    if addresses and pieces is not None:
+        raise InputError(f"{scenario.label}: addresses are recorded in memory, and cannot go to pieces")
     started = time.perf_counter()
     log = simulate(
         simulation.workload,
@@ -75,6 +81,7 @@ def run(
         kv_events=kv_events,
         on_end=_reporter(scenario, simulation, progress),
         after=simulation.workload.after if simulation.workload.closed else None,
+        pieces=pieces,
     )
     recording, resolved = log.recording, scenario.resolved()
     if seed != scenario.seed:
@@ -118,7 +125,8 @@ def run(
         published=settings.published or {},
         metrics=metrics(outcome),
         pools=pools(outcome),
-        tables=Tables(outcome),
+        tables=Tables(recording.requests, recording.memory, outcome.addresses) if pieces is None else pieces.tables(),
+        refusals=recording.requests.refusals,
         kv_events=recording.cache.events if recording.cache else None,
         wall_s=time.perf_counter() - started,
     )
@@ -177,10 +185,8 @@ def _falls_behind(simulation: Simulation, outcome: Run) -> list[str]:
     arrivals_ps, late_ps = outcome.last_arrival_ps, outcome.end_ps - outcome.last_arrival_ps
     if simulation.scheduler.allocator.keeps or late_ps <= FALLS_BEHIND * arrivals_ps:
         return []
-    emitted, asked = 0, 0
-    for record in outcome.requests.ended:
-        asked += 1
-        emitted += record.end == "finished" and record.end_ps <= arrivals_ps
+    marks = outcome.requests.marks()
+    asked, emitted = len(marks), sum(marks.finished_in([(0, arrivals_ps)]))
     return [
         f"Without a cache the engine does not keep up with this traffic: when the last request arrived, after "
         f"{arrivals_ps / PS_PER_S:,.0f} s, {emitted} of {asked} had finished; the rest took "
@@ -188,7 +194,7 @@ def _falls_behind(simulation: Simulation, outcome: Run) -> list[str]:
     ]
 
 
-def _reporter(scenario: Scenario, simulation: Simulation, progress: Progress | None) -> Callable[[], None] | None:
+def _reporter(scenario: Scenario, simulation: Simulation, progress: Progress | None) -> Callable[[Ended], None] | None:
     """Turns the ends of requests into progress; None where nobody looks or nobody knows how many will come."""
     if progress is None:
         return None
@@ -199,7 +205,7 @@ def _reporter(scenario: Scenario, simulation: Simulation, progress: Progress | N
     ended = 0
     every = max(1, total // _UPDATES)
 
-    def on_end() -> None:
+    def on_end(_: Ended) -> None:
         nonlocal ended
         ended += 1
         if ended % every == 0:

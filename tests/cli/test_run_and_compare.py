@@ -7,6 +7,7 @@ import pytest
 from kvsim.cli.main import main
 from kvsim.errors import InputError
 from kvsim.metrics.result import Result
+from kvsim.metrics.tables import Dropped
 from kvsim.reporting.comparison import comparison_summary
 from tests.fake_results import fake_result
 
@@ -25,6 +26,7 @@ def test_run_hands_everything_on(calls):
     assert kwargs == {"overrides": ["workload.rate=12/s", "seed=3"], "variant": "paged"}
     [(args, kwargs)] = calls.named("run")
     assert args[0].label == "paged"
+    assert isinstance(kwargs.pop("pieces"), Dropped)
     assert kwargs == {
         "seed": 5,
         "stepwise": True,

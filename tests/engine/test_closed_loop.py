@@ -174,8 +174,8 @@ def test_at_the_horizon_nothing_follows_any_more():
 def test_progress_is_told_of_every_end():
     seen = []
     serve([Request(0, 0, 10, 5)], lambda number, *_: [Request(number + 1, 10**6, 5, 5)] if number < 2 else [],
-          on_end=lambda: seen.append(1))  # fmt: skip
-    assert len(seen) == 3
+          on_end=lambda record: seen.append(record.id))  # fmt: skip
+    assert seen == [0, 1, 2]
 
 
 def test_what_comes_out_of_order_by_itself_is_refused():

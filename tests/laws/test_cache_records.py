@@ -175,10 +175,8 @@ def test_what_a_request_leaves_in_the_tree_at_the_horizon_is_stored_at_the_horiz
 @pytest.mark.parametrize("stepwise", [False, True])
 @pytest.mark.parametrize("overlap", [False, True])
 def test_those_who_end_together_leave_what_they_have_in_the_order_of_the_batch(overlap, stepwise):
-    """Number 0 rides along in the pass that computes the prompt of number 1, behind it; 30 tokens later both end.
-
-    Number 2 ends in the middle, so that a leap begins and ends between its end and theirs.
-    """
+    """Number 0 rides along in the pass that computes the prompt of 1, behind it; 30 tokens later both end. 2 ends in
+    the middle, so that a leap begins and ends between its end and theirs."""
     requests = [Request(0, 0, 3, 32 + overlap), Request(1, 5, 5, 31), Request(2, 5, 4, 9)]
     case = ROOMY | {"scheduler": "sglang", "enable_mixed_chunk": True, "overlap": overlap, "requests": requests}
     log = run_case(case, stepwise=stepwise, kv_events=True)

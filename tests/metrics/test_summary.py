@@ -1,6 +1,7 @@
 """The metrics of the JSON contract, on runs so small that a hand can check them."""
 
 import json
+from array import array
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kvsim.metrics import summary
 from kvsim.metrics.histogram import DurationHistogram
 from kvsim.metrics.memory import Batch, Beside, MemoryRecorder
 from kvsim.metrics.requests import Ended, Journey, Loss, RequestLog
@@ -205,7 +207,7 @@ def test_an_unfinished_request_has_a_first_token_but_neither_tpot_nor_e2e():
 
 @given(st.lists(st.integers(0, 10**15), min_size=1, max_size=50))
 def test_percentiles_are_numpys_linear_ones(values):
-    found = spread(iter(values))
+    found = spread(array("q", values))
     assert found is not None
     for percent in (50, 90, 95, 99):
         exact = np.percentile(np.array(values, dtype=float), percent, method="linear") / S
@@ -214,11 +216,21 @@ def test_percentiles_are_numpys_linear_ones(values):
     assert found["max"] == max(values) / S
 
 
-def test_values_that_do_not_exist_are_left_out_of_a_spread():
-    found = spread([None, 2 * S, None, 4 * S])
-    assert found is not None
-    assert (found["mean"], found["p50"], found["max"]) == (3.0, 3.0, 4.0)
-    assert spread([None]) is None
+@given(st.lists(st.integers(0, 2**62), min_size=3, max_size=50))
+def test_many_values_have_the_spread_that_few_would_have_to_the_bit(values):
+    sevenths = [value / 7 for value in values]
+    few = spread(array("q", values)), spread(array("d", sevenths))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(summary, "_MANY", 3)
+        assert (spread(array("q", values)), spread(array("d", sevenths))) == few
+
+
+def test_times_that_a_request_never_came_to_are_left_out_of_a_spread():
+    never = {"first_scheduled_ps": None, "first_token_ps": None, "end": "cancelled"}
+    found = metrics(made_run([ended(0, **never), ended(1), ended(2, **never)], end_s=10))
+    assert (found["ttft_s"]["mean"], found["ttft_s"]["p50"], found["ttft_s"]["max"]) == (1.0, 1.0, 1.0)
+    assert metrics(made_run([ended(0, **never)], end_s=10))["ttft_s"] is None
+    assert spread(array("q")) is None
 
 
 def test_the_gaps_between_tokens_have_an_exact_mean_and_maximum():
@@ -339,13 +351,13 @@ def test_a_queue_that_is_never_left_full_has_nothing_saturated():
     ],
 )
 def test_a_request_is_good_when_it_meets_every_goal_to_the_picosecond(slo, good):
-    assert slo.met(ended()) == good
+    assert slo.met(1 * S, 10 * S, 9) == good
     found = metrics(made_run([ended()], end_s=10, slo=slo))
     assert found["goodput_per_s"] == (0.1 if good else 0)
 
 
 def test_a_single_token_meets_any_goal_for_the_time_per_output_token():
-    assert Slo(tpot_ps=1).met(ended(end_s=1, generated_tokens=1))
+    assert Slo(tpot_ps=1).met(1 * S, 1 * S, 0)
 
 
 def test_only_finished_requests_are_good():

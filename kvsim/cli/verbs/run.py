@@ -1,6 +1,7 @@
 """`kvsim run`: one scenario, one Result."""
 
 import argparse
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from kvsim.errors import InputError
 
 if TYPE_CHECKING:
     from kvsim.capacity.arguments import Flag
+    from kvsim.metrics.tables import Pieces
 
 
 def add(subparsers: Any) -> None:
@@ -63,7 +65,7 @@ def execute(args: argparse.Namespace) -> int:
 
         pasted, flags = as_overrides(args.engine_args)
     loaded = scenario.load(args.scenario, overrides=[*pasted, *args.overrides], variant=args.variant)
-    with progress_bar(args) as progress:
+    with progress_bar(args) as progress, _pieces(args) as pieces:
         result = study.run(
             loaded,
             seed=args.seed,
@@ -72,6 +74,7 @@ def execute(args: argparse.Namespace) -> int:
             addresses=args.addresses,
             kv_events=args.kv_events is not None,
             progress=progress,
+            pieces=pieces,
         )
         if args.kv_events is not None:
             from kvsim.metrics.result import write_whole
@@ -101,3 +104,12 @@ def execute(args: argparse.Namespace) -> int:
     if args.folder is not None:
         print(f"written to {args.folder}")
     return 0
+
+
+def _pieces(args: argparse.Namespace) -> "AbstractContextManager[Pieces | None]":
+    """Where the records of the run go: into the run folder, or nowhere; None: they are kept, as addresses are."""
+    from kvsim.metrics.tables import Dropped, ParquetPieces
+
+    if args.addresses:
+        return nullcontext()
+    return nullcontext(Dropped()) if args.folder is None else ParquetPieces(args.folder)

@@ -1,16 +1,22 @@
 """The recorder of one pool: the eight classes of the accounting identity integrated, and the record of steps."""
 
 import struct
+import sys
 from array import array
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from kvsim.errors import CheckError, RunError
-from kvsim.metrics.memory.levels import NOBODY, NOTHING, ROW, Batch, Beside, Levels
+from kvsim.metrics.memory.levels import NOBODY, NOTHING, ROW, SERIES, Batch, Beside, Levels
 from kvsim.metrics.memory.owners import NeverWritten
 from kvsim.metrics.memory.ramp import Ramp
+from kvsim.metrics.memory.waited import Waited
 from kvsim.metrics.window import Occupancy, Totals
 from kvsim.request import PS_PER_S
 from kvsim.step import CLASSES, PoolUse
+
+if TYPE_CHECKING:
+    from kvsim.metrics.tables.interface import Pieces
 
 _USED, _RESERVED, _INTERNAL, _DEAD, _MOVING, _CACHED, _EXTERNAL, _FREE = range(len(CLASSES))
 
@@ -20,6 +26,7 @@ class MemoryRecorder:
 
     `window` says what counts: "auto" and "last_finish" everything from `open` on (`close` freezes a copy), and
     "saturated" only the steps before which requests were left waiting. `has_holes`: free slots can be lost to shape.
+    The record of steps is kept, or, with `pieces`, handed over whenever it is long.
     """
 
     def __init__(
@@ -30,11 +37,16 @@ class MemoryRecorder:
         window: str = "auto",
         check: bool = False,
         has_holes: bool = False,
+        pieces: "Pieces | None" = None,
     ) -> None:
         self.pool_slots = pool_slots
         self.has_holes = has_holes
         self.never_written = NeverWritten()
         self.series = array("q")
+        """The record of steps, row after row of `SERIES`; with `pieces`, what was not handed over yet."""
+        self._into = pieces
+        self._most = sys.maxsize if pieces is None else pieces.rows * len(SERIES)
+        self._waited = Waited() if window == "saturated" else None
         self.totals = Totals()
         self.closed: Totals | None = None
         """The sums up to the last arrival; None where the warm-up outlasts the arrivals."""
@@ -76,6 +88,23 @@ class MemoryRecorder:
         if now_ps > self._end_ps:
             self._idle_until(now_ps)
         self._marks_passed(now_ps)
+
+    def hand_over(self, *, last: bool = False) -> None:
+        """Give the record of steps away, the `last` of it too. Does nothing where it is kept. Mutates."""
+        if self._into is None:
+            return
+        series, self.series = self.series, array("q")
+        if self._waited is not None:
+            self._waited.add(series)
+        self._into.steps(series, self.rests, self.pool_slots, has_holes=self.has_holes, last=last)
+        # When the last row ends a rest may begin, which goes into the next piece.
+        over_ps = series[-len(SERIES)] + series[1 - len(SERIES)] if series else 0
+        self.rests = {time_ps: cached for time_ps, cached in self.rests.items() if time_ps >= over_ps}
+
+    def stretches(self) -> list[tuple[int, int]]:
+        """The time in which requests were left waiting as (from, to) in picoseconds; only for a saturated window."""
+        assert self._waited is not None
+        return self._waited.and_then(self.series)
 
     def _marks_passed(self, now_ps: int) -> None:
         """Act on the ends of the window that lie at or before `now_ps`."""
@@ -299,6 +328,8 @@ class MemoryRecorder:
         self, start_ps: int, duration_ps: int, steps: int, batch: Batch, levels: tuple[int, ...], use: PoolUse,
         beside: Beside,
     ) -> None:  # fmt: skip
+        if len(self.series) >= self._most:
+            self.hand_over()
         stay_ps = self._occupancy.reading(start_ps + duration_ps)
         if not self._saturated_only or batch.waiting:
             self.totals.stay_ps += stay_ps - self._stay_ps

@@ -1,16 +1,16 @@
 """What prefix caching adds to the `metrics` of the JSON contract; every key is there, None where nothing is cached."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from kvsim.content import LAYERS
 from kvsim.metrics.prefix.residency import Residency
-from kvsim.metrics.requests import Ended, RequestLog
+from kvsim.metrics.requests import RequestLog
 from kvsim.request import PS_PER_S
 
 
-def prefix_metrics(residency: Residency | None, log: RequestLog, inside: Iterable[Ended]) -> dict[str, Any]:
-    """Rates are over the prompt tokens asked by requests `inside` the measured window; the rest is of the whole run.
+def prefix_metrics(residency: Residency | None, log: RequestLog, inside: bytearray) -> dict[str, Any]:
+    """Rates are over the prompt tokens asked by those `inside` the measured window (a byte for each of the log's marks,
+    1 where it is); the rest is of the whole run.
 
     `regret_tokens` are those of prompts that had been cached and were computed again at first admission, since they,
     or something before them, had been evicted. Distances and durations count every token once for each use or eviction.
@@ -19,14 +19,13 @@ def prefix_metrics(residency: Residency | None, log: RequestLog, inside: Iterabl
     spreads = ("reuse_distance_tokens", "reuse_gap_s", "idle_before_evict_s", "cached_lifetime_s")
     if residency is None:
         return dict.fromkeys((*keys, *spreads))
-    records = list(inside)
-    asked = sum(record.asked_tokens for record in records)
-    hit, regret = sum(record.hit_tokens for record in records), sum(record.regret_tokens for record in records)
+    marks = log.marks()
+    asked, hit, regret = marks.found_tokens(inside)
     return {
         "hit_rate": hit / asked if asked else None,
         "hit_tokens_by_layer": dict(zip(LAYERS, log.hit_layers, strict=True)),
         "rehit_tokens_by_layer": dict(zip(LAYERS, log.rehit_layers, strict=True)),
-        "regret_tokens": sum(record.regret_tokens for record in log.ended),
+        "regret_tokens": marks.regret_tokens,
         "regret_rate": regret / asked if asked else None,
         "reuse_distance_tokens": residency.reuse_distance.spread(1),
         "reuse_gap_s": residency.reuse_gap.spread(PS_PER_S),

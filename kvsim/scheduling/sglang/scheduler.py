@@ -132,7 +132,7 @@ class SglangScheduler:
 
     @property
     def ages(self) -> bool:
-        """Each pass makes those who wait older, so that it must be known in which of them another comes. Pure."""
+        """Each pass counts for the age of those that come later: they must know which one they came in. Pure."""
         return self._order.policy == "hrrn" and self.running.extended > 0
 
     def leapt(self, steps: int) -> list[tuple[Request, bool]]:

@@ -77,6 +77,51 @@ def test_hits_on_free_blocks_are_part_of_the_need():
     assert isinstance(pool.acquire([Ask(sequence(1, 9, 8), 9, admit=True, alone=True)]), Short)
 
 
+def released(pool, *sequences):
+    """All of them computed at the same time, and over."""
+    for one in [admitted(pool, one) for one in sequences]:
+        pool.release(one)
+    return pool
+
+
+def test_what_one_finds_is_its_own_before_others_of_the_same_call_take_a_block():
+    """Three blocks, all of them cached; what "2" finds is the next of the queue."""
+    pool = released(PrefixAllocator(12, block_size=4), sequence(0, 4, 4))
+    released(pool, sequence(1, 8))
+    assert pool.pool.queue() == [1, 3, 2]
+    three, two = sequence(3, 4), sequence(2, 5, 4)
+    assert isinstance(pool.acquire([Ask(three, 4, admit=True), Ask(two, 5, admit=True)]), Grant)
+    assert [pool._held[one.id].tables for one in (three, two)] == [[[3]], [[1, 2]]]
+    pool.audit([three, two])
+
+
+def test_what_two_of_one_call_find_comes_back_once():
+    pool = released(PrefixAllocator(12, block_size=4), sequence(0, 4, 4))
+    two = [sequence(1, 5, 4), sequence(2, 5, 4)]
+    assert isinstance(pool.acquire([Ask(one, 5, admit=True) for one in two]), Grant)
+    assert [pool._held[one.id].tables for one in two] == [[[1, 2]], [[1, 3]]]
+
+
+def test_a_gate_and_a_watermark_hold_nothing_back_from_the_others_of_a_call():
+    pool = PrefixAllocator(16, block_size=4, watermark=0.4)
+    asks = [Ask(sequence(1, 8), 4, admit=True, gate=8), Ask(sequence(2, 8), 4, admit=True)]
+    assert pool.watermark_blocks == 2
+    assert isinstance(pool.acquire([*asks, Ask(sequence(3, 4), 4, admit=True)]), Short)
+    assert isinstance(pool.acquire(asks), Grant)
+
+
+def test_nobody_ends_and_stays_where_what_it_holds_can_be_hit():
+    pool = PrefixAllocator(40, block_size=4)
+    one = admitted(pool, sequence(0, 8))
+    with pytest.raises(CheckError, match="prefix: request 0 has ended and is to keep its slots"):
+        pool.retire(one)
+    pool.audit([one])
+    uncached = PrefixAllocator(40, block_size=4, caching=False)
+    other = admitted(uncached, sequence(1, 8))
+    uncached.retire(other)
+    assert uncached.usage().dead == 8
+
+
 def test_one_without_content_shares_only_with_itself():
     pool = PrefixAllocator(40, block_size=4)
     one = Sequence(0, 9, None, tokens=9)

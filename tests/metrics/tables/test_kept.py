@@ -5,11 +5,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from kvsim.metrics.histogram import DurationHistogram
 from kvsim.metrics.memory import Batch, Beside, MemoryRecorder, Ramp
 from kvsim.metrics.requests import RequestLog
 from kvsim.metrics.result import COLUMNS
-from kvsim.metrics.summary import Run, Slo
 from kvsim.metrics.tables import Tables
 from kvsim.metrics.window import Occupancy
 from kvsim.request import Request
@@ -36,8 +34,8 @@ class Regions:
         return 40 - 2 * first
 
 
-def tables(log: RequestLog, memory: MemoryRecorder, end_ps: int = 0) -> Tables:
-    return Tables(Run(log, memory, DurationHistogram(), end_ps, 0, None, "auto", Slo()))
+def tables(log: RequestLog, memory: MemoryRecorder) -> Tables:
+    return Tables(log, memory)
 
 
 def rows(table: dict[str, list[Any]]) -> list[dict[str, Any]]:
@@ -54,7 +52,7 @@ def small() -> Tables:
     memory.leap(20 * S, Ramp(10 * S, 2 * S), 3, 1, Regions(), Beside(4), Batch(0, 2, 0, 22, 2, 1, 2, 2))
     memory.stop(56 * S, 60 * S, 4, use, Beside(0), Batch(8, 2, 0, 50, 3, 0, 3, 3))
     memory.finish(60 * S)
-    return tables(RequestLog(), memory, 60 * S)
+    return tables(RequestLog(), memory)
 
 
 def test_there_are_five_tables_with_the_columns_of_the_result(small):
@@ -110,7 +108,7 @@ def test_a_run_that_never_computed_anything_has_one_row_of_memory():
 
 def run_of(case: dict[str, Any], *, stepwise: bool) -> tuple[Tables, Any]:
     log = run_case(case, stepwise=stepwise)
-    return tables(log.recording.requests, log.recording.memory, log.end_ps), log
+    return tables(log.recording.requests, log.recording.memory), log
 
 
 ONE_REQUEST = {

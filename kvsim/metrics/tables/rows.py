@@ -1,13 +1,15 @@
-"""The records of a run as tables: plain columns, made when somebody asks for them."""
+"""From records to rows: plain columns, of all records or of some; those of `columns.COLUMNS`.
+
+Times are in seconds, lengths in tokens, None stands for what does not exist.
+"""
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kvsim.content import LAYERS
-from kvsim.metrics.memory import SERIES
-from kvsim.metrics.requests import whose
-from kvsim.metrics.summary import Run, prefill_ps, queue_ps, tpot_ps, ttft_ps
+from kvsim.metrics.memory import SERIES, AddressLog
+from kvsim.metrics.requests import Ended, Event, Loss, whose
 from kvsim.request import PS_PER_S
 from kvsim.step import CLASSES
 
@@ -16,41 +18,9 @@ Table = dict[str, list[Any]]
 _WIDTH = len(SERIES)
 
 
-class Tables(Mapping[str, Table]):
-    """ "requests", "steps", "memory", "events" and "preemptions" of a run, each built once, on first use.
-
-    And "addresses", where they were recorded.
-
-    The columns are those of `result.COLUMNS`; times in seconds, lengths in tokens, None for what does not exist.
-    """
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._makers: dict[str, Callable[[Run], Table]] = {
-            "requests": _requests,
-            "steps": _steps,
-            "memory": _memory,
-            "events": _events,
-            "preemptions": _preemptions,
-        }
-        if run.addresses is not None:
-            self._makers["addresses"] = _addresses
-        self._made: dict[str, Table] = {}
-
-    def __getitem__(self, name: str) -> Table:
-        if name not in self._made:
-            self._made[name] = self._makers[name](self._run)
-        return self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
-
-    def __len__(self) -> int:
-        return len(self._makers)
-
-
-def _requests(run: Run) -> Table:
-    records = sorted(run.requests.ended)
+def request_rows(ended: Sequence[Ended]) -> Table:
+    """A row for each, in the order of id."""
+    records = sorted(ended)
     return {
         "id": [r.id for r in records],
         "arrival_s": [r.arrival_ps / PS_PER_S for r in records],
@@ -74,10 +44,10 @@ def _requests(run: Run) -> Table:
         **{f"hit_{layer}_tokens": [r.hit_layers[place] for r in records] for place, layer in enumerate(LAYERS)},
         "regret_tokens": [r.regret_tokens for r in records],
         "samples": [r.samples for r in records],
-        "queue_s": [_seconds(queue_ps(r)) for r in records],
-        "prefill_s": [_seconds(prefill_ps(r)) for r in records],
-        "ttft_s": [_seconds(ttft_ps(r)) for r in records],
-        "tpot_s": [_seconds(tpot_ps(r)) for r in records],
+        "queue_s": [_seconds(r.queue_ps) for r in records],
+        "prefill_s": [_seconds(r.prefill_ps) for r in records],
+        "ttft_s": [_seconds(r.ttft_ps) for r in records],
+        "tpot_s": [_seconds(r.tpot_ps) for r in records],
         "e2e_s": [(r.end_ps - r.arrival_ps) / PS_PER_S for r in records],
     }
 
@@ -86,13 +56,13 @@ def _seconds(time_ps: float | None) -> float | None:
     return None if time_ps is None else time_ps / PS_PER_S
 
 
-def _columns(run: Run) -> dict[str, list[int]]:
-    series = run.memory.series
+def _columns(series: "array[int]") -> dict[str, list[int]]:
     return {name: series[index::_WIDTH].tolist() for index, name in enumerate(SERIES)}
 
 
-def _steps(run: Run) -> Table:
-    rows = _columns(run)
+def step_rows(series: "array[int]") -> Table:
+    """A row for each step or leap of the record of steps."""
+    rows = _columns(series)
     counts, decodes = rows["steps"], rows["decode_tokens"]
     return {
         "start_s": [start / PS_PER_S for start in rows["start_ps"]],
@@ -113,39 +83,51 @@ def _steps(run: Run) -> Table:
     }
 
 
-def _memory(run: Run) -> Table:
+class MemoryRows:
     """Levels from each row's time on, with rows for the idle stretches and one for the end."""
-    rows = _columns(run)
-    names = (*CLASSES, "running", "waiting", "host", "shared", "duplicate", "largest_hole")
-    table: Table = {"time_s": [], **{name: [] for name in (*names, "fragmentation", "unusable")}}
-    pool, holes = run.memory.pool_slots, run.memory.has_holes
 
-    def add(time_ps: int, levels: Mapping[str, int]) -> None:
+    def __init__(self, pool_slots: int, *, has_holes: bool) -> None:
+        self._pool_slots = pool_slots
+        self._has_holes = has_holes
+        self._over_ps = 0
+
+    def of(self, series: "array[int]", rests: Mapping[int, int], *, last: bool) -> Table:
+        """The rows of what comes next of the record of steps, with that for the end of the run behind the `last`.
+
+        `rests`: the slots that stay cached while nothing runs, by when that began, where there are any. Mutates.
+        """
+        rows = _columns(series)
+        table: Table = {"time_s": [], **{name: [] for name in (*_LEVELS, "fragmentation", "unusable")}}
+        for index, start_ps in enumerate(rows["start_ps"]):
+            if start_ps > self._over_ps:
+                self._rest(table, rests)
+            self._add(table, start_ps, {name: rows[name][index] for name in (*_LEVELS, "rounding")})
+            self._over_ps = start_ps + rows["duration_ps"][index]
+        if last:
+            self._rest(table, rests)
+        return table
+
+    def _rest(self, table: Table, rests: Mapping[int, int]) -> None:
+        cached = rests.get(self._over_ps, 0)
+        free = self._pool_slots - cached
+        levels = {"cached": cached, "free": free, "largest_hole": free}
+        self._add(table, self._over_ps, dict.fromkeys((*_LEVELS, "rounding"), 0) | levels)
+
+    def _add(self, table: Table, time_ps: int, levels: Mapping[str, int]) -> None:
         table["time_s"].append(time_ps / PS_PER_S)
-        for name in names:
+        for name in _LEVELS:
             table[name].append(levels[name])
-        free = levels["free"] + levels["external"] - levels["rounding"]
+        free, holes = levels["free"] + levels["external"] - levels["rounding"], self._has_holes
         table["fragmentation"].append(1 - levels["largest_hole"] / free if free and holes else None)
         lost = levels["external"] - levels["rounding"]
         table["unusable"].append(lost / free if free and holes and levels["waiting"] else None)
 
-    def rest(time_ps: int) -> None:
-        cached = run.memory.rests.get(time_ps, 0)
-        levels = {"cached": cached, "free": pool - cached, "largest_hole": pool - cached}
-        add(time_ps, dict.fromkeys((*names, "rounding"), 0) | levels)
 
-    over_ps = 0
-    for index, start_ps in enumerate(rows["start_ps"]):
-        if start_ps > over_ps:
-            rest(over_ps)
-        add(start_ps, {name: rows[name][index] for name in (*names, "rounding")})
-        over_ps = start_ps + rows["duration_ps"][index]
-    rest(over_ps)
-    return table
+_LEVELS = (*CLASSES, "running", "waiting", "host", "shared", "duplicate", "largest_hole")
 
 
-def _events(run: Run) -> Table:
-    events = run.requests.events
+def event_rows(events: Sequence[Event]) -> Table:
+    """A row for each allocation that could not be met at once."""
     return {
         "time_s": [event.time_ps / PS_PER_S for event in events],
         "request": [event.request for event in events],
@@ -157,8 +139,8 @@ def _events(run: Run) -> Table:
     }
 
 
-def _preemptions(run: Run) -> Table:
-    losses = run.requests.losses
+def preemption_rows(losses: Sequence[Loss]) -> Table:
+    """A row for each preemption."""
     return {
         "time_s": [loss.time_ps / PS_PER_S for loss in losses],
         "request": [loss.request for loss in losses],
@@ -167,9 +149,8 @@ def _preemptions(run: Run) -> Table:
     }
 
 
-def _addresses(run: Run) -> Table:
-    log = run.addresses
-    assert log is not None
+def address_rows(log: AddressLog) -> Table:
+    """A row for each change of what a run of slots holds."""
     owners = {sequence: whose(sequence) for sequence in set(log.sequence)}
     requests = [
         None if CLASSES[kind] == "free" else owners[id_] for kind, id_ in zip(log.kind, log.sequence, strict=True)

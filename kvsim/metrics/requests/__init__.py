@@ -1,0 +1,18 @@
+"""What happened to each request: on its way, when it has ended, and all of them together."""
+
+from kvsim.metrics.requests.journey import Journey, allowed_output, entering, whose
+from kvsim.metrics.requests.log import RequestLog
+from kvsim.metrics.requests.records import NO_HITS, Ended, Event, Loss, added
+
+__all__ = [
+    "NO_HITS",
+    "Ended",
+    "Event",
+    "Journey",
+    "Loss",
+    "RequestLog",
+    "added",
+    "allowed_output",
+    "entering",
+    "whose",
+]

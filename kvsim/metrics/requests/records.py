@@ -1,0 +1,94 @@
+"""What is written down of a request when it has ended, of an allocation that failed, and of a preemption."""
+
+from typing import NamedTuple
+
+from kvsim.content import LAYERS
+
+NO_HITS = (0,) * len(LAYERS)
+"""Nothing found in any layer of sharing."""
+
+
+class Ended(NamedTuple):
+    """The record of one request, times in picoseconds; tokens and counts are sums over its samples."""
+
+    id: int
+    arrival_ps: int
+    prompt_tokens: int
+    output_tokens: int
+    max_tokens: int | None
+    priority: int
+    tenant: str
+    first_scheduled_ps: int | None
+    first_token_ps: int | None
+    end_ps: int
+    end: str
+    finish_reason: str | None
+    generated_tokens: int
+    preemptions: int
+    lost_tokens: int
+    recomputed_tokens: int
+    swapped_tokens: int = 0
+    samples: int = 1
+    longest_tokens: int = 0
+    """Output tokens of its longest sample, where it has several."""
+    asked_tokens: int = 0
+    hit_tokens: int = 0
+    rehit_tokens: int = 0
+    hit_layers: tuple[int, ...] = NO_HITS
+    """`hit_tokens` by layer of sharing, in the order of `content.LAYERS`."""
+    regret_tokens: int = 0
+
+    @property
+    def gaps(self) -> int:
+        """Gaps between the tokens of its longest sample."""
+        return max(0, (self.longest_tokens or self.generated_tokens) - 1)
+
+    @property
+    def queue_ps(self) -> int | None:
+        """Arrival to the first step that computes something of the request."""
+        return None if self.first_scheduled_ps is None else self.first_scheduled_ps - self.arrival_ps
+
+    @property
+    def prefill_ps(self) -> int | None:
+        """First scheduled to first token: the rest of the TTFT."""
+        if self.first_token_ps is None or self.first_scheduled_ps is None:
+            return None
+        return self.first_token_ps - self.first_scheduled_ps
+
+    @property
+    def ttft_ps(self) -> int | None:
+        """Arrival to first output token, queueing included."""
+        return None if self.first_token_ps is None else self.first_token_ps - self.arrival_ps
+
+    @property
+    def tpot_ps(self) -> float | None:
+        """(E2E - TTFT) / (output - 1) of a finished request of two tokens or more; with samples, of the longest."""
+        if self.end != "finished" or not self.gaps or self.first_token_ps is None:
+            return None
+        return (self.end_ps - self.first_token_ps) / self.gaps
+
+
+class Event(NamedTuple):
+    """One allocation that could not be met at once, or one request refused."""
+
+    time_ps: int
+    request: int
+    cause: str
+    outcome: str
+    need_slots: int
+    free_slots: int
+    largest_hole_slots: int
+
+
+class Loss(NamedTuple):
+    """One preemption."""
+
+    time_ps: int
+    request: int
+    tokens: int
+    swapped_tokens: int = 0
+
+
+def added(*layers: tuple[int, ...]) -> tuple[int, ...]:
+    """Tokens by layer of sharing, of all together."""
+    return tuple(map(sum, zip(*layers, strict=True)))

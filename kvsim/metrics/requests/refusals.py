@@ -1,0 +1,25 @@
+"""Which prompts were refused: enough of it to say why."""
+
+from typing import NamedTuple
+
+
+class Refused(NamedTuple):
+    """One request that was rejected; of two, the one with the longer prompt, then the higher id, is the greater."""
+
+    prompt_tokens: int
+    id: int
+    need_tokens: int
+
+
+class Refusals:
+    """The least and the greatest of those that were rejected."""
+
+    def __init__(self) -> None:
+        self.least: Refused | None = None
+        self.greatest: Refused | None = None
+
+    def add(self, prompt_tokens: int, number: int, need_tokens: int) -> None:
+        """One more was rejected."""
+        one = Refused(prompt_tokens, number, need_tokens)
+        self.least = one if self.least is None else min(self.least, one)
+        self.greatest = one if self.greatest is None else max(self.greatest, one)

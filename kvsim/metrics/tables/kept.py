@@ -1,0 +1,47 @@
+"""The tables of a run whose records were all kept in memory."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from kvsim.metrics.memory import AddressLog, MemoryRecorder
+from kvsim.metrics.requests import RequestLog
+from kvsim.metrics.tables.rows import (
+    MemoryRows,
+    Table,
+    address_rows,
+    event_rows,
+    preemption_rows,
+    request_rows,
+    step_rows,
+)
+
+
+class Tables(Mapping[str, Table]):
+    """ "requests", "steps", "memory", "events" and "preemptions" of a run, each built once, on first use.
+
+    And "addresses", where they were recorded. The columns are those of `columns.COLUMNS`.
+    """
+
+    def __init__(self, requests: RequestLog, memory: MemoryRecorder, addresses: AddressLog | None = None) -> None:
+        self._makers: dict[str, Callable[[], Table]] = {
+            "requests": lambda: request_rows(requests.ended),
+            "steps": lambda: step_rows(memory.series),
+            "memory": lambda: MemoryRows(memory.pool_slots, has_holes=memory.has_holes).of(
+                memory.series, memory.rests, last=True
+            ),
+            "events": lambda: event_rows(requests.events),
+            "preemptions": lambda: preemption_rows(requests.losses),
+        }
+        if addresses is not None:
+            self._makers["addresses"] = lambda: address_rows(addresses)
+        self._made: dict[str, Table] = {}
+
+    def __getitem__(self, name: str) -> Table:
+        if name not in self._made:
+            self._made[name] = self._makers[name]()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
