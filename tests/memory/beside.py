@@ -154,6 +154,8 @@ class Beside:
                 for a, b in WEIGHTS:
                     weighted = sum((a + b * step) * level for step, level in enumerate(levels[:steps]))
                     assert leap.unwritten_sum(steps, a, b) == weighted
+                    weighted = sum((a + b * step) * use.cached for step, use in enumerate(uses[:steps]))
+                    assert leap.cached_sum(steps, a, b) == weighted
             assert leap.bound >= max(levels)
         return LeapBeside(self, leap)
 

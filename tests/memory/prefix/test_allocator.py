@@ -26,7 +26,7 @@ def admitted(pool, one):
     hit = pool.lookup(one)
     one.admission = one.id
     assert isinstance(
-        pool.acquire([Ask(one, one.tokens, admit=True, gate=one.tokens, alone=True)], decodes=True), Grant
+        pool.acquire([Ask(one, one.tokens + pool.ahead, admit=True, gate=one.tokens, alone=True)], decodes=True), Grant
     )
     assert one.written == hit
     pool.settle([Chunk(one, one.tokens - hit, hit)])
@@ -174,11 +174,18 @@ def test_what_a_waiting_one_finds_lasts_until_a_free_block_of_it_is_evicted():
     assert pool.hit_lasts(sequence(3, 9, 8), 20) == 4
 
 
+def test_where_slots_are_had_a_step_ahead_so_is_the_end_of_what_a_waiting_one_finds():
+    pool = released(PrefixAllocator(16, block_size=4, ahead=1), sequence(0, 8, 8))
+    admitted(pool, sequence(2, 3))
+    # It has slots for 4 tokens and takes the last block that holds nothing, and four steps later one that is cached.
+    assert pool.hit_lasts(sequence(3, 9, 8), 20) == 4
+
+
 @settings(max_examples=150, deadline=None)
-@given(st.data(), st.sampled_from([1, 2, 4]), st.booleans())
-def test_what_a_waiting_one_finds_lasts_for_exactly_so_many_steps(data, size, unknown_first):
+@given(st.data(), st.sampled_from([1, 2, 4]), st.booleans(), st.integers(0, 1))
+def test_what_a_waiting_one_finds_lasts_for_exactly_so_many_steps(data, size, unknown_first, ahead):
     blocks = data.draw(st.integers(6, 24))
-    pool = PrefixAllocator(size * blocks, block_size=size, unknown_first=unknown_first)
+    pool = PrefixAllocator(size * blocks, block_size=size, unknown_first=unknown_first, ahead=ahead)
     running, everyone = [], []
     for number in range(data.draw(st.integers(1, 6))):
         one = sequence(number, data.draw(st.integers(1, 3 * size)), data.draw(st.integers(0, 2 * size)))
