@@ -124,6 +124,16 @@ class FileTables(Mapping[str, "FileTable"]):
         return len(self._paths)
 
 
+def slices(table: Mapping[str, Sequence[Any]], columns: Sequence[str]) -> Iterator[Mapping[str, Sequence[Any]]]:
+    """These columns of a table, some rows at a time where it lies in a file, so that one may see all of a long one.
+
+    None where it has no rows.
+    """
+    if isinstance(table, FileTable):
+        return table.slices(columns)
+    return iter([{column: table[column] for column in columns}] if len(table.get(columns[0], ())) else [])
+
+
 class FileTable(Mapping[str, Sequence[Any]]):
     """One of them: a column is read whenever it is asked for, numbers as one buffer."""
 
@@ -137,6 +147,12 @@ class FileTable(Mapping[str, Sequence[Any]]):
         from kvsim.metrics.tables.files import column_of
 
         return column_of(self._path, column)
+
+    def slices(self, columns: Sequence[str]) -> "Iterator[Mapping[str, Sequence[Any]]]":
+        """These columns, so many rows at a time as lie together."""
+        from kvsim.metrics.tables.files import slices_of
+
+        return slices_of(self._path, columns)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
