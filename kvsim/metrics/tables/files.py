@@ -57,10 +57,10 @@ class ById:
     Merging holds only as many rows as have ended while one with a lower id was on its way.
     """
 
-    def __init__(self, name: str, path: Path) -> None:
+    def __init__(self, name: str, path: Path, aside: Path) -> None:
         self._name = name
         self._path = path
-        self._aside_path = path.with_name(f"{path.name}s")
+        self._aside_path = aside
         self._aside: pa.ipc.RecordBatchFileWriter | None = None
         self._least: list[int] = []
         """The lowest id of each piece put aside."""
