@@ -9,6 +9,7 @@ from pathlib import Path
 from kvsim.errors import InputError
 from kvsim.metrics.columns import TABLES
 from kvsim.metrics.result import KV_EVENTS, Result, to_json, write_whole
+from kvsim.metrics.tables import left_over
 from kvsim.reporting.comparison import comparison_summary
 
 Progress = Callable[[float, str], None]
@@ -47,7 +48,7 @@ def check_run_folder(folder: str | Path, option: str = "-o") -> Path:
     Raises InputError that names the option, the folder and what is in the way.
     """
     folder = check_writable(folder, option)
-    if folder.is_dir() and any(folder.iterdir()) and not _holds_a_run(folder):
+    if folder.is_dir() and not all(map(left_over, folder.iterdir())) and not _holds_a_run(folder):
         raise InputError(
             f"{option} {folder}: is not empty and holds no run (no {SUMMARY}); name a new folder, an empty one, or "
             "one that kvsim wrote"

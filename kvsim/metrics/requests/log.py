@@ -59,7 +59,7 @@ class RequestLog:
             journey.blocked_cause = short.cause
             self.events.append(Event(now_ps, journey.request.id, short.cause, outcome, *short[1:]))
             if len(self.events) >= self._most:
-                self.hand_over()
+                self._hand_over_events()
 
     def refused(self, now_ps: int, journey: Journey, short: Short) -> Ended:
         """A request that can never be served is refused on arrival."""
@@ -86,7 +86,7 @@ class RequestLog:
         """A running request lost its KV, or had it moved to host memory."""
         self.losses.append(Loss(now_ps, journey.request.id, lost_tokens, swapped_tokens))
         if len(self.losses) >= self._most:
-            self.hand_over()
+            self._hand_over_losses()
         journey.preemptions += 1
         journey.lost_tokens += lost_tokens
         journey.swapped_tokens += swapped_tokens
@@ -130,7 +130,7 @@ class RequestLog:
         if record.end == "cancelled":
             self.cancelled.append(record)
         if len(self.ended) >= self._most:
-            self.hand_over()
+            self._hand_over_ended()
         return record
 
     def step_over(self) -> None:
@@ -142,23 +142,43 @@ class RequestLog:
 
     def marks(self) -> Marks:
         """What the summary needs of all records so far; it grows with them."""
-        self._marks.add(self.ended[self._marked :] if self._marked else self.ended)
-        self._marks.count(self.events[self._counted :] if self._counted else self.events)
-        self._marked, self._counted = len(self.ended), len(self.events)
+        self._mark_ended()
+        self._mark_events()
         return self._marks
 
     def hand_over(self) -> None:
-        """Give the records away; only their marks stay. Does nothing where they are kept. Mutates."""
-        if self._into is None:
-            return
-        self.marks()
+        """Give all records away; only their marks stay. Does nothing where they are kept. Mutates."""
+        if self._into is not None:
+            self._hand_over_ended()
+            self._hand_over_events()
+            self._hand_over_losses()
+
+    def _mark_ended(self) -> None:
+        self._marks.add(self.ended[self._marked :] if self._marked else self.ended)
+        self._marked = len(self.ended)
+
+    def _mark_events(self) -> None:
+        self._marks.count(self.events[self._counted :] if self._counted else self.events)
+        self._counted = len(self.events)
+
+    def _hand_over_ended(self) -> None:
+        assert self._into is not None
+        self._mark_ended()
         self._handed_over += len(self.ended)
-        self._preempted += len(self.losses)
         self._into.requests(self.ended)
+        self.ended, self._marked = [], 0
+
+    def _hand_over_events(self) -> None:
+        assert self._into is not None
+        self._mark_events()
         self._into.events(self.events)
+        self.events, self._counted = [], 0
+
+    def _hand_over_losses(self) -> None:
+        assert self._into is not None
+        self._preempted += len(self.losses)
         self._into.losses(self.losses)
-        self.ended, self.events, self.losses = [], [], []
-        self._marked = self._counted = 0
+        self.losses = []
 
 
 def _record(now_ps: int, journey: Journey, end: str, generated: int) -> Ended:

@@ -4,7 +4,7 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import compress
+from itertools import chain, compress
 
 from kvsim.metrics.requests.records import Ended, Event
 from kvsim.step import ENDS
@@ -13,107 +13,115 @@ _NEVER = -1
 _FINISHED = ENDS.index("finished")
 
 
-class Marks:
-    """41 bytes a request, and 24 more where something `caches`; and sums over all records.
+class _Piece:
+    """The columns of some of them; pieces are never resized, which would leave holes in memory as large as they are."""
 
-    Each column has an entry for each request, in the order in which they ended.
+    __slots__ = ("arrival_ps", "asked", "end", "end_ps", "first_token_ps", "gaps", "hit", "regret", "scheduled_ps")
+
+    def __init__(self, records: Sequence[Ended], *, caches: bool) -> None:
+        self.arrival_ps = array("q", [record.arrival_ps for record in records])
+        self.scheduled_ps = array("q", [_mark(record.first_scheduled_ps) for record in records])
+        self.first_token_ps = array("q", [_mark(record.first_token_ps) for record in records])
+        self.end_ps = array("q", [record.end_ps for record in records])
+        self.gaps = _narrow([record.gaps for record in records])
+        """Gaps between the tokens of the longest sample."""
+        self.end = bytes([_NUMBERS[record.end] for record in records])
+        if caches:
+            self.asked = _narrow([record.asked_tokens for record in records])
+            self.hit = _narrow([record.hit_tokens for record in records])
+            self.regret = _narrow([record.regret_tokens for record in records])
+
+
+class Marks:
+    """Some 35 bytes a request, and a few more where something `caches`; and sums over all records.
+
+    Whatever has one entry for each request has it in the order in which they ended.
     """
 
     def __init__(self, *, caches: bool = True) -> None:
-        self.arrival_ps, self.end_ps = array("q"), array("q")
-        self.gaps = array("q")
-        """Gaps between the tokens of the longest sample."""
         self.ends: Counter[str] = Counter()
         self.causes: Counter[str] = Counter()
         """Allocations that could not be met, by cause."""
         self.lost_tokens = self.recomputed_tokens = self.swapped_tokens = 0
         self.hit_tokens = self.rehit_tokens = self.regret_tokens = 0
-        self._scheduled_ps, self._first_token_ps = array("q"), array("q")
-        self._end = bytearray()
-        self._found = tuple(array("q") for _ in range(3)) if caches else None
+        self._caches = caches
+        self._pieces: list[_Piece] = []
 
     def add(self, records: Sequence[Ended]) -> None:
-        """These have ended."""
+        """These have ended. Mutates."""
         if not records:
             return
-        self.arrival_ps.extend([record.arrival_ps for record in records])
-        self.end_ps.extend([record.end_ps for record in records])
-        self.gaps.extend([record.gaps for record in records])
-        self._scheduled_ps.extend([_mark(record.first_scheduled_ps) for record in records])
-        self._first_token_ps.extend([_mark(record.first_token_ps) for record in records])
-        self._end.extend([_NUMBERS[record.end] for record in records])
+        self._pieces.append(_Piece(records, caches=self._caches))
         self.ends.update([record.end for record in records])
         self.lost_tokens += sum([record.lost_tokens for record in records])
         self.recomputed_tokens += sum([record.recomputed_tokens for record in records])
         self.swapped_tokens += sum([record.swapped_tokens for record in records])
-        if self._found is not None:
-            asked, hit, regret = self._found
-            asked.extend([record.asked_tokens for record in records])
-            hit.extend([record.hit_tokens for record in records])
-            regret.extend([record.regret_tokens for record in records])
         self.hit_tokens += sum([record.hit_tokens for record in records])
         self.rehit_tokens += sum([record.rehit_tokens for record in records])
         self.regret_tokens += sum([record.regret_tokens for record in records])
 
     def count(self, events: Sequence[Event]) -> None:
-        """These allocations could not be met."""
+        """These allocations could not be met. Mutates."""
         self.causes.update([event.cause for event in events])
 
     def __len__(self) -> int:
-        return len(self.end_ps)
+        return sum(self.ends.values())
+
+    def _column(self, name: str, chosen: bytearray | None = None) -> Iterator[int]:
+        """An entry for each of them, or of the chosen ones."""
+        values = chain.from_iterable(getattr(piece, name) for piece in self._pieces)
+        return values if chosen is None else compress(values, chosen)
 
     # Which of them. A choice is a byte for each, 1 for those that are meant.
 
     def arrived_in(self, stretches_ps: Sequence[tuple[int, int]]) -> bytearray:
         """Those that arrived in one of the stretches, both its ends included."""
-        return _choice(self.arrival_ps, stretches_ps, opening=True)
+        return _choice(self._column("arrival_ps"), stretches_ps, opening=True)
 
     def finished_in(self, stretches_ps: Sequence[tuple[int, int]]) -> bytearray:
         """Those that finished in one of the stretches, its end included and not its start.
 
         As with tokens: what comes out at the very moment at which a stretch opens belongs to the step before it.
         """
-        return self.finished(_choice(self.end_ps, stretches_ps, opening=False))
+        return self.finished(_choice(self._column("end_ps"), stretches_ps, opening=False))
 
     def finished(self, chosen: bytearray) -> bytearray:
         """Those of the chosen that finished."""
-        return bytearray(one and end == _FINISHED for one, end in zip(chosen, self._end, strict=True))
+        return bytearray(one and end == _FINISHED for one, end in zip(chosen, self._column("end"), strict=True))
 
     # What of those: times in picoseconds, of those that got so far.
 
     def queue_ps(self, chosen: bytearray) -> "array[int]":
         """Arrival to the first step that computes something of the request."""
-        return array("q", _lasting(compress(self.arrival_ps, chosen), compress(self._scheduled_ps, chosen)))
+        return array("q", _lasting(self._column("arrival_ps", chosen), self._column("scheduled_ps", chosen)))
 
     def prefill_ps(self, chosen: bytearray) -> "array[int]":
         """First scheduled to first token: the rest of the TTFT."""
-        return array("q", _lasting(compress(self._scheduled_ps, chosen), compress(self._first_token_ps, chosen)))
+        return array("q", _lasting(self._column("scheduled_ps", chosen), self._column("first_token_ps", chosen)))
 
     def ttft_ps(self, chosen: bytearray) -> "array[int]":
         """Arrival to first output token, queueing included."""
-        return array("q", _lasting(compress(self.arrival_ps, chosen), compress(self._first_token_ps, chosen)))
+        return array("q", _lasting(self._column("arrival_ps", chosen), self._column("first_token_ps", chosen)))
 
     def e2e_ps(self, chosen: bytearray) -> "array[int]":
         """Arrival to end."""
-        return array("q", _lasting(compress(self.arrival_ps, chosen), compress(self.end_ps, chosen)))
+        return array("q", _lasting(self._column("arrival_ps", chosen), self._column("end_ps", chosen)))
 
     def tpot_ps(self, chosen: bytearray) -> "array[float]":
         """(E2E - TTFT) / (output - 1) of finished requests of two tokens or more; with samples, of the longest."""
-        parts = (compress(column, chosen) for column in (self._first_token_ps, self.end_ps, self.gaps))
+        parts = (self._column(name, chosen) for name in ("first_token_ps", "end_ps", "gaps"))
         return array(
             "d", ((end - first) / gaps for first, end, gaps in zip(*parts, strict=True) if gaps and first >= 0)
         )
 
     def how_many(self, chosen: bytearray, met: Callable[[int, int, int], bool]) -> int:
         """How many of the chosen, which have all got a token, `met` says yes to: of (TTFT, E2E, gaps)."""
-        columns = (self.arrival_ps, self._first_token_ps, self.end_ps, self.gaps)
-        parts = (compress(column, chosen) for column in columns)
+        parts = (self._column(name, chosen) for name in ("arrival_ps", "first_token_ps", "end_ps", "gaps"))
         return sum(met(first - came, end - came, gaps) for came, first, end, gaps in zip(*parts, strict=True))
 
     def found_tokens(self, chosen: bytearray) -> tuple[int, int, int]:
         """Prompt tokens asked, found cached, and missed although they had been cached. Only where something caches."""
-        assert self._found is not None
-        asked, hit, regret = (sum(compress(column, chosen)) for column in self._found)
+        asked, hit, regret = (sum(self._column(name, chosen)) for name in ("asked", "hit", "regret"))
         return asked, hit, regret
 
 
@@ -122,6 +130,15 @@ _NUMBERS = {end: number for number, end in enumerate(ENDS)}
 
 def _mark(time_ps: int | None) -> int:
     return _NEVER if time_ps is None else time_ps
+
+
+_WIDTHS = (("B", 8), ("H", 16), ("I", 32), ("q", 63))
+
+
+def _narrow(values: Sequence[int]) -> "array[int]":
+    """The values, none below zero, in as few bytes each as the largest takes."""
+    bits = max(values).bit_length()
+    return array(next(code for code, most in _WIDTHS if bits <= most), values)
 
 
 def _lasting(since_ps: Iterable[int], until_ps: Iterable[int]) -> Iterator[int]:

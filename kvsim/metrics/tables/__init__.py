@@ -2,6 +2,6 @@
 
 from kvsim.metrics.tables.interface import Dropped, NoTables, Pieces
 from kvsim.metrics.tables.kept import Tables
-from kvsim.metrics.tables.parquet import FileTables, ParquetPieces
+from kvsim.metrics.tables.parquet import FileTables, ParquetPieces, left_over, slices
 
-__all__ = ["Dropped", "FileTables", "NoTables", "ParquetPieces", "Pieces", "Tables"]
+__all__ = ["Dropped", "FileTables", "NoTables", "ParquetPieces", "Pieces", "Tables", "left_over", "slices"]

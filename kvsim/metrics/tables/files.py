@@ -1,6 +1,6 @@
 """Files that grow by pieces: rows in the order in which they come, or sorted by id. Loads pyarrow; import it late."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -57,10 +57,10 @@ class ById:
     Merging holds only as many rows as have ended while one with a lower id was on its way.
     """
 
-    def __init__(self, name: str, path: Path) -> None:
+    def __init__(self, name: str, path: Path, aside: Path) -> None:
         self._name = name
         self._path = path
-        self._aside_path = path.with_name(f"{path.name}s")
+        self._aside_path = aside
         self._aside: pa.ipc.RecordBatchFileWriter | None = None
         self._least: list[int] = []
         """The lowest id of each piece put aside."""
@@ -103,7 +103,19 @@ class ById:
 
 def column_of(path: Path, column: str) -> Sequence[Any]:
     """A column of a Parquet file: numbers of which none is missing as one buffer, anything else as a list."""
-    values = pq.read_table(path, columns=[column])[column]
+    return _plain(pq.read_table(path, columns=[column])[column])
+
+
+def slices_of(path: Path, columns: Sequence[str]) -> Iterator[Mapping[str, Sequence[Any]]]:
+    """Columns of a Parquet file, a row group at a time."""
+    with pq.ParquetFile(path) as file:
+        for group in range(file.num_row_groups):
+            rows = file.read_row_group(group, columns=list(columns), use_threads=False)
+            if rows.num_rows:
+                yield {column: _plain(rows[column]) for column in columns}
+
+
+def _plain(values: pa.ChunkedArray) -> Sequence[Any]:
     if values.null_count or not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
         missing: list[Any] = values.to_pylist()
         return missing

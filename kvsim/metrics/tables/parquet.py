@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 PART = ".part"
 """How the name of a file ends that is not whole yet."""
 
+ASIDE = ".aside"
+"""How that of one ends in which rows are put aside until they are sorted."""
+
+
+def left_over(path: Path) -> bool:
+    """A run that was killed has left this file, which the next one in its folder writes anew."""
+    return path.name in {f".{name}.parquet{end}" for name in COLUMNS for end in (PART, ASIDE)}
+
 
 class ParquetPieces:
     """Writes into `folder`, under hidden names; `FileTables.put` gives the files theirs.
@@ -59,7 +67,7 @@ class ParquetPieces:
         """See `Pieces`. Ends the files."""
         for name in COLUMNS:
             self._file(name).close()
-        return FileTables({name: self._part(name) for name in COLUMNS})
+        return FileTables({name: self._hidden(name, PART) for name in COLUMNS})
 
     def __enter__(self) -> "ParquetPieces":
         return self
@@ -69,7 +77,7 @@ class ParquetPieces:
     ) -> None:
         for name, file in self._files.items():
             file.give_up()
-            self._part(name).unlink(missing_ok=True)
+            self._hidden(name, PART).unlink(missing_ok=True)
         for folder in reversed(self._made):
             with suppress(OSError):  # a run lies in it
                 folder.rmdir()
@@ -83,11 +91,13 @@ class ParquetPieces:
             from kvsim.metrics.tables.files import ById, InOrder
 
             self._make_folder()
-            self._files[name] = (ById if name == "requests" else InOrder)(name, self._part(name))
+            path = self._hidden(name, PART)
+            aside = self._hidden(name, ASIDE)
+            self._files[name] = ById(name, path, aside) if name == "requests" else InOrder(name, path)
         return self._files[name]
 
-    def _part(self, name: str) -> Path:
-        return self._folder / f".{name}.parquet{PART}"
+    def _hidden(self, name: str, end: str) -> Path:
+        return self._folder / f".{name}.parquet{end}"
 
     def _make_folder(self) -> None:
         missing = [folder for folder in (self._folder, *self._folder.parents) if not folder.exists()]
@@ -124,6 +134,16 @@ class FileTables(Mapping[str, "FileTable"]):
         return len(self._paths)
 
 
+def slices(table: Mapping[str, Sequence[Any]], columns: Sequence[str]) -> Iterator[Mapping[str, Sequence[Any]]]:
+    """These columns of a table, some rows at a time where it lies in a file, so that one may see all of a long one.
+
+    None where it has no rows.
+    """
+    if isinstance(table, FileTable):
+        return table.slices(columns)
+    return iter([{column: table[column] for column in columns}] if len(table.get(columns[0], ())) else [])
+
+
 class FileTable(Mapping[str, Sequence[Any]]):
     """One of them: a column is read whenever it is asked for, numbers as one buffer."""
 
@@ -137,6 +157,12 @@ class FileTable(Mapping[str, Sequence[Any]]):
         from kvsim.metrics.tables.files import column_of
 
         return column_of(self._path, column)
+
+    def slices(self, columns: Sequence[str]) -> "Iterator[Mapping[str, Sequence[Any]]]":
+        """These columns, so many rows at a time as lie together."""
+        from kvsim.metrics.tables.files import slices_of
+
+        return slices_of(self._path, columns)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

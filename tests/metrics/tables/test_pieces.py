@@ -10,6 +10,7 @@ from kvsim.engine.run import RunLog
 from kvsim.metrics.result import COLUMNS, Result
 from kvsim.metrics.summary import Run, Slo, metrics, stretches
 from kvsim.metrics.tables import Dropped, ParquetPieces, Tables
+from kvsim.reporting.run_folder import check_run_folder
 from kvsim.request import Request
 from tests.laws.cases import run_case
 from tests.laws.strategies import scenarios
@@ -114,3 +115,12 @@ def test_a_run_folder_that_is_written_twice_holds_the_tables_of_both(tmp_path):
         assert (tmp_path / "one" / f"{name}.parquet").read_bytes() == (
             tmp_path / "two" / f"{name}.parquet"
         ).read_bytes()
+
+
+def test_what_a_killed_run_has_left_keeps_no_other_from_its_folder(tmp_path):
+    pieces = ParquetPieces(tmp_path)
+    run_case(MANY, stepwise=False, pieces=small(pieces, 7))
+    assert any(tmp_path.iterdir())
+    assert check_run_folder(tmp_path) == tmp_path
+    pieces.__exit__(None, None, None)
+    assert not any(tmp_path.iterdir())
