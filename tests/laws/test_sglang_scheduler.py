@@ -9,7 +9,7 @@ from tests.laws.cases import everything, run_case
 from tests.laws.test_conservation import LAWS
 from tests.laws.test_prefix_caching import cases
 
-EXAMPLES = 50
+EXAMPLES = 30
 
 
 @st.composite
