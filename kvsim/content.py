@@ -6,7 +6,7 @@ So a prompt of 100,000 tokens is a handful of runs.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -102,19 +102,37 @@ def _untold(stream: int) -> None:
     """Nothing is known of any stream."""
 
 
+class Spans(NamedTuple):
+    """The layers within one stream: from each of `starts` on (0 first, rising) the name of the same place."""
+
+    starts: Sequence[int]
+    names: Sequence[str | None]
+
+    def parts(self, offset: int, tokens: int) -> Iterator[tuple[str | None, int]]:
+        """So many tokens from `offset` on, as (layer, tokens) one behind the other. O(log spans + parts)."""
+        place = bisect_right(self.starts, offset) - 1
+        while tokens:
+            last = place + 1 == len(self.starts)
+            taken = tokens if last else min(tokens, self.starts[place + 1] - offset)
+            yield self.names[place], taken
+            offset, tokens, place = offset + taken, tokens - taken, place + 1
+
+
 @dataclass(frozen=True)
 class Layers:
     """Which layer of sharing tokens belong to, as far as the workload knows.
 
     `of` names the layer of a stream, one of `LAYERS`; None: not known, and then a stream of its own is `own` and any
-    other `unknown`. `heads`: so many tokens at the start of a stream are `system`, whatever comes behind them.
+    other `unknown`. `spans` names the layers within streams that are of several. `heads`: so many tokens at the start
+    of a stream are `system`, whatever comes behind them.
     """
 
     of: Callable[[int], str | None] = _untold
     heads: Mapping[int, int] = field(default_factory=dict)
+    spans: Mapping[int, Spans] = field(default_factory=dict)
 
     def split(self, runs: Iterable[Run], tokens: int) -> tuple[int, ...]:
-        """How many of the first `tokens` tokens of `runs` are of each of `LAYERS`; they add up. O(runs).
+        """How many of the first `tokens` tokens of `runs` are of each of `LAYERS`; they add up. O(runs and spans).
 
         ValueError for a layer of another name.
         """
@@ -126,9 +144,12 @@ class Layers:
             tokens -= taken
             head = min(taken, max(0, self.heads.get(run.stream, 0) - run.offset))
             found["system"] += head
-            if taken > head:
-                layer = self.of(run.stream) or ("own" if run.stream < 0 else "unknown")
+            if taken == head:
+                continue
+            spans = self.spans.get(run.stream) or Spans((0,), (self.of(run.stream),))
+            for name, part in spans.parts(run.offset + head, taken - head):
+                layer = name or ("own" if run.stream < 0 else "unknown")
                 if layer not in found:
                     raise ValueError(f"stream {run.stream} is of layer {layer!r}; there are {', '.join(LAYERS)}")
-                found[layer] += taken - head
+                found[layer] += part
         return tuple(found.values())

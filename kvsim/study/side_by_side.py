@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from kvsim.metrics.result import Result
+from kvsim.metrics.tables import Pieces
 from kvsim.scenario.resolve import Scenario
 from kvsim.study.single import Progress, run
 
@@ -14,12 +15,17 @@ def compare(
     stepwise: bool = False,
     check: bool = False,
     progress: Progress | None = None,
+    pieces: Sequence[Pieces] | None = None,
 ) -> list[Result]:
-    """One Result per variant, in order; all draw from the same random streams, so differences are the variants'."""
+    """One Result per variant, in order; all draw from the same random streams, so differences are the variants'.
+
+    `pieces` are where the records of each go while it runs (see `run`).
+    """
     results = []
-    for index, (name, scenario) in enumerate(variants):
+    into = [None] * len(variants) if pieces is None else pieces
+    for index, ((name, scenario), these) in enumerate(zip(variants, into, strict=True)):
         share = None if progress is None else _part(progress, index, len(variants), name)
-        result = run(scenario, seed=seed, stepwise=stepwise, check=check, progress=share)
+        result = run(scenario, seed=seed, stepwise=stepwise, check=check, progress=share, pieces=these)
         result.name = name
         results.append(result)
     return results

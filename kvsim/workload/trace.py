@@ -4,7 +4,7 @@ import os
 from array import array
 from collections.abc import Iterator
 from difflib import get_close_matches
-from itertools import islice
+from itertools import islice, tee
 from pathlib import Path
 
 from kvsim.content import Content, Layers
@@ -14,7 +14,7 @@ from kvsim.workload.arguments import check_positive, check_whole
 from kvsim.workload.arrivals import as_written
 from kvsim.workload.readers import READERS, detect
 from kvsim.workload.readers.files.source import Source
-from kvsim.workload.readers.interface import Identity, Intake, OnBadRow, Reader, Report, Row
+from kvsim.workload.readers.interface import Call, Identity, Intake, OnBadRow, Reader, Report, Row
 from kvsim.workload.readers.options import ReadOptions
 from kvsim.workload.streams import Streams
 from kvsim.workload.trace_contents import prompt_contents, prompt_layers
@@ -158,14 +158,23 @@ class TraceTraffic:
         size = self._told_block_tokens(reader, source)
         if size is None:
             return None
-        calls = reader.calls(source, Intake(self.trace, self._on_bad_row, self._options), size)
-        if self._sort:
-            calls = iter(sorted(calls, key=lambda call: call[0][0]))
-        return prompt_contents(((row[1], ids) for row, ids in calls), size)
+        return prompt_contents(((call.row[1], call.blocks) for call in self._calls(reader, source, size)), size)
 
     def layers(self) -> Layers:
-        """What all of its prompts begin with is the system's; the rest is not known. Reads the file once more."""
-        return prompt_layers(islice(self.contents() or (), self._requests))
+        """What all of its prompts begin with is the system's; what one session alone has is the session's, and what
+        several have a group's. Without sessions the rest is not known. Reads the file once more.
+        """
+        reader, source = opened(self._path, self.trace, self._format)
+        size = self._told_block_tokens(reader, source)
+        if size is None:
+            return Layers()
+        calls, again = tee(islice(self._calls(reader, source, size), self._requests))
+        contents = prompt_contents(((call.row[1], call.blocks) for call in calls), size)
+        return prompt_layers(zip(contents, (call.session for call in again), strict=True), size)
+
+    def _calls(self, reader: Reader, source: Source, block_tokens: int) -> Iterator[Call]:
+        calls = reader.calls(source, Intake(self.trace, self._on_bad_row, self._options), block_tokens)
+        return iter(sorted(calls, key=lambda call: call.row[0])) if self._sort else calls
 
     def more_outputs(self, streams: Streams) -> None:
         """A trace tells one length a request: further samples are as long."""
@@ -219,7 +228,7 @@ class TraceTraffic:
         if size is None:
             found = reader.rows(source, intake)
         else:
-            found = (row for row, _ in reader.calls(source, intake, size))
+            found = (call.row for call in reader.calls(source, intake, size))
         in_order = _sorted_by_time(found) if self._sort else found
         kept = 0
         first_ps = last_ps = 0

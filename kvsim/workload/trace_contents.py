@@ -1,8 +1,9 @@
 """Prompts told by the ids of their blocks, as contents."""
 
+from array import array
 from collections.abc import Iterable, Iterator
 
-from kvsim.content import ENDLESS, Content, Layers, Run, own_stream
+from kvsim.content import ENDLESS, Content, Layers, Run, Spans, own_stream
 from kvsim.workload.readers.request import BlockId
 
 _BLOCKS = 0
@@ -25,21 +26,65 @@ def prompt_contents(prompts: Iterable[tuple[int, tuple[BlockId, ...]]], block_to
         yield content
 
 
-def prompt_layers(contents: Iterable[Content]) -> Layers:
-    """What the pattern of sharing tells of the layers: tokens that every prompt begins with are `system`.
+def prompt_layers(prompts: Iterable[tuple[Content, str]], block_tokens: int) -> Layers:
+    """What the pattern of sharing tells of the layers of these prompts, each with its session (empty: none).
 
-    Ids alone do not tell a group of requests from the turns of one conversation, so the rest is unknown. A prompt that
-    is over before it differs from the others agrees with them. Reads no further than to one that shares nothing.
+    Tokens that every prompt begins with are `system`; a prompt that is over before it differs from the others agrees
+    with them. Other blocks are their `session`'s where no request outside it has them, and a `group`'s where some has.
+    Ids alone do not tell one from the other, so what only requests without a session have is unknown.
     """
     longest, system_tokens = Content(), ENDLESS
-    for content in contents:
+    users = _Users(block_tokens)
+    for content, session in prompts:
+        users.add(content, session)
         common = longest.common(content)
         if common < min(longest.tokens, content.tokens):
             system_tokens = min(system_tokens, common)
         elif content.tokens > longest.tokens:
             longest = content
-        if not system_tokens:
-            break
     # They are the first blocks of the stream, up to one that a prompt has twice.
     blocks = next((run.tokens for run in longest.runs[:1] if run.stream == _BLOCKS), 0)
-    return Layers(heads={_BLOCKS: min(system_tokens, blocks)} if blocks else {})
+    return Layers(
+        heads={_BLOCKS: min(system_tokens, blocks)} if blocks else {},
+        spans={_BLOCKS: users.spans()} if users.sessions else {},
+    )
+
+
+_NO_SESSION, _SEVERAL = -1, -2
+
+
+class _Users:
+    """Whose each block is, by its number: a session's, by the number of that, or one of the two above."""
+
+    def __init__(self, block_tokens: int) -> None:
+        self.sessions: dict[str, int] = {}
+        self._block_tokens = block_tokens
+        self._users = array("q")
+
+    def add(self, content: Content, session: str) -> None:
+        """A prompt of this session. Mutates."""
+        user = self.sessions.setdefault(session, len(self.sessions)) if session else _NO_SESSION
+        users, size = self._users, self._block_tokens
+        for run in content.runs:
+            if run.stream != _BLOCKS:
+                continue
+            for block in range(run.offset // size, -(-(run.offset + run.tokens) // size)):
+                # They are numbered in order of appearance.
+                if block == len(users):
+                    users.append(user)
+                elif users[block] != user:
+                    users[block] = _SEVERAL
+
+    def spans(self) -> Spans:
+        """The layers of all blocks."""
+        starts: list[int] = [0]
+        names: list[str | None] = [None]
+        for block, user in enumerate(self._users):
+            name = _LAYERS.get(user, "session")
+            if name != names[-1]:
+                starts.append(block * self._block_tokens)
+                names.append(name)
+        return Spans(starts, names)
+
+
+_LAYERS: dict[int, str | None] = {_NO_SESSION: None, _SEVERAL: "group"}

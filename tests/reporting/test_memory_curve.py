@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kvsim.metrics.tables import FileTables, files, slices
 from kvsim.reporting.memory_curve import memory_curve
 from kvsim.step import CLASSES
 from tests.fake_results import POOL_TOKENS, fake_result
@@ -64,6 +65,27 @@ def test_a_single_step_writes_nothing_before_its_end():
     levels = memory(time_s=[0.0, 10.0], used=[20, 0], reserved=[30, 0])
     curve = memory_curve(result_of(levels, one_leap(0.0, 10.0, 1, 5)))
     assert curve.slots["used"].tolist() == [20, 20]
+
+
+def test_a_step_that_the_horizon_cuts_writes_nothing():
+    levels = memory(time_s=[0.0, 10.0], used=[20, 0], reserved=[30, 0])
+    curve = memory_curve(result_of(levels, one_leap(0.0, 10.0, 0, 0)))
+    assert curve.slots["used"].tolist() == [20, 20]
+
+
+@pytest.mark.parametrize("points", [5, 10**6])
+def test_a_table_that_is_read_in_slices_has_the_curve_of_the_whole(tmp_path, monkeypatch, points):
+    result = fake_result(rows=200)
+    whole = memory_curve(result, points=points)
+    monkeypatch.setattr(files, "PIECE_ROWS", 7)
+    result.save(tmp_path)
+    stored = FileTables({name: tmp_path / f"{name}.parquet" for name in ("memory", "steps")})
+    assert sum(1 for _ in slices(stored["memory"], ["used"])) == -(-len(result.tables["memory"]["time_s"]) // 7)
+    result.tables = stored
+    sliced = memory_curve(result, points=points)
+    for name in CLASSES:
+        assert sliced.slots[name].tolist() == whole.slots[name].tolist()
+    assert sliced.time_s.tolist() == whole.time_s.tolist()
 
 
 def test_a_leap_seen_in_two_rows_grows_by_the_share_of_each():

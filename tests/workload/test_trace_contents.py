@@ -69,7 +69,7 @@ def test_who_does_not_ask_for_identities_gets_none():
 
 def layers_of(*prompts):
     made = contents(*prompts)
-    layers = prompt_layers(made)
+    layers = prompt_layers([(content, "") for content in made], SIZE)
     return [layers.split(content.runs, content.tokens) for content in made]
 
 
@@ -84,6 +84,64 @@ def test_a_prompt_that_is_over_before_it_differs_shortens_nothing():
 
 def test_blocks_that_only_some_prompts_have_are_of_no_known_layer():
     assert layers_of((8, "ab"), (8, "ab"), (8, "cd")) == [(0, 0, 0, 0, 8)] * 3
+
+
+def layers_in_sessions(*prompts):
+    made = contents(*((tokens, ids) for tokens, ids, _ in prompts))
+    sessions = [session for _, _, session in prompts]
+    layers = prompt_layers(zip(made, sessions, strict=True), SIZE)
+    return [layers.split(content.runs, content.tokens) for content in made]
+
+
+def test_blocks_of_one_session_are_its_own_and_those_of_several_are_a_groups():
+    # system, group, session, own, unknown; the system's first block is in every prompt
+    assert layers_in_sessions((12, "sga", "x"), (18, "sgaAc", "x"), (14, "sgbd", "y"), (9, "sh", "z")) == [
+        (4, 4, 4, 0, 0),
+        (4, 4, 10, 0, 0),
+        (4, 4, 6, 0, 0),
+        (4, 0, 4, 1, 0),
+    ]
+
+
+def test_a_session_may_begin_alike_with_a_request_of_no_session():
+    # What only those without a session have could be anybody's.
+    assert layers_in_sessions((8, "ab", "x"), (8, "ac", ""), (8, "dc", "")) == [
+        (0, 4, 4, 0, 0),
+        (0, 4, 0, 0, 4),
+        (0, 0, 0, 0, 8),
+    ]
+
+
+def test_a_session_that_comes_back_to_a_block_later_still_owns_it():
+    assert layers_in_sessions((8, "ab", "x"), (8, "cd", "y"), (12, "abe", "x"))[2] == (0, 0, 12, 0, 0)
+
+
+@given(st.lists(st.tuples(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=5, unique=True),
+                          st.sampled_from(["", "x", "y"])), min_size=1, max_size=8))  # fmt: skip
+def test_behind_the_systems_every_block_is_in_the_layer_of_those_who_have_it(prompts):
+    found = layers_in_sessions(*((len(ids) * SIZE, tuple(ids), session) for ids, session in prompts))
+    for (ids, _), (system, *layers) in zip(prompts, found, strict=True):
+        expected = dict.fromkeys(("group", "session", "own", "unknown"), 0)
+        for block in ids[system // SIZE :]:
+            users = {session for others, session in prompts if block in others}
+            alone = "unknown" if users == {""} else "session"
+            expected["group" if len(users) > 1 else alone] += SIZE
+        assert layers == list(expected.values())
+
+
+def test_a_trace_with_sessions_tells_their_layers_in_a_run(tmp_path):
+    rows = [
+        {"timestamp": 0, "input_length": 1024, "output_length": 1, "hash_ids": [0, 1], "session_id": "a"},
+        {"timestamp": 1, "input_length": 1024, "output_length": 1, "hash_ids": [0, 2], "session_id": "b"},
+        {"timestamp": 2, "input_length": 1536, "output_length": 1, "hash_ids": [0, 1, 3], "session_id": "a"},
+        {"timestamp": 3, "input_length": 512, "output_length": 1, "hash_ids": [9], "session_id": "c"},
+    ]
+    path = tmp_path / "trace.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for sort in (False, True):
+        traffic = TraceTraffic(path, identities=True, sort=sort)
+        layers, prompts = traffic.layers(), list(traffic.contents())
+        assert layers.split(prompts[2].runs, 1536) == (0, 512, 1024, 0, 0)
 
 
 def test_the_first_prompt_may_be_the_shortest():

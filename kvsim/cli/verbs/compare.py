@@ -1,6 +1,7 @@
 """`kvsim compare`: the variants of one scenario side by side, on the same traffic."""
 
 import argparse
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ def execute(args: argparse.Namespace) -> int:
     """Load all variants, run them, write, print."""
     from kvsim import scenario, study
     from kvsim.cli.progress import progress_bar
+    from kvsim.metrics.tables import Dropped, ParquetPieces, Pieces
     from kvsim.reporting.comparison import comparison_summary
     from kvsim.reporting.run_folder import check_run_folder, check_writable, folder_names, write_comparison
 
@@ -44,16 +46,20 @@ def execute(args: argparse.Namespace) -> int:
     if folder is None and not args.json:
         folder = str(Path(RUNS) / folder_names([name])[0])
         check_run_folder(folder)
+    folders = []
     if folder is not None:
-        for one in folder_names([variant.label for variant in variants]):
-            check_writable(Path(folder) / one)
-    with progress_bar(args) as progress:
+        folders = [Path(folder) / one for one in folder_names([variant.label for variant in variants])]
+        for one in folders:
+            check_writable(one)
+    with progress_bar(args) as progress, ExitStack() as stack:
+        pieces: list[Pieces] = [stack.enter_context(ParquetPieces(one)) for one in folders]
         results = study.compare(
             [(variant.label, variant) for variant in variants],
             seed=args.seed,
             stepwise=args.stepwise,
             check=args.check,
             progress=progress,
+            pieces=pieces or [Dropped() for _ in variants],
         )
         if folder is not None:
             write_comparison(name, results, folder, progress)

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from kvsim.workload.readers.files.head import Head
 from kvsim.workload.readers.files.source import Source
-from kvsim.workload.readers.interface import Identity, Intake, Prompt, Row, Scope
+from kvsim.workload.readers.interface import Call, Identity, Intake, Prompt, Row, Scope
 from kvsim.workload.readers.options import ReadOptions
-from kvsim.workload.readers.request import After, BlockId, TraceRequest
+from kvsim.workload.readers.request import After, TraceRequest
 
 FAILED = "a failed call"
 
@@ -50,12 +50,12 @@ class BaseReader:
             if request.prompt_tokens and _fits(request, block_tokens, intake):
                 yield Prompt(request.prompt_tokens, request.keyed_blocks)
 
-    def calls(self, source: Source, intake: Intake, block_tokens: int) -> Iterator[tuple[Row, tuple[BlockId, ...]]]:
+    def calls(self, source: Source, intake: Intake, block_tokens: int) -> Iterator[Call]:
         """Rows with the blocks of their prompts."""
         for request in self.requests(source, intake):
             row = self._row(request, intake)
             if row is not None and _fits(request, block_tokens, intake):
-                yield row, request.keyed_blocks
+                yield Call(row, request.keyed_blocks, request.session)
 
     def _row(self, request: TraceRequest, intake: Intake) -> Row | None:
         if request.failed:

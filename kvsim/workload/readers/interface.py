@@ -29,6 +29,14 @@ Scope = Literal["none", "global", "session"]
 """Where equal block ids mean equal prefixes: nowhere, in the whole trace, or within one session's file."""
 
 
+class Call(NamedTuple):
+    """A row, the ids of the blocks its prompt begins with, and its session (empty: the file knows none)."""
+
+    row: Row
+    blocks: tuple[BlockId, ...]
+    session: str
+
+
 class Prompt(NamedTuple):
     """A prompt by what it begins with: the ids of its blocks, head first, the last one perhaps partly filled.
 
@@ -80,7 +88,7 @@ class Reader(Protocol):
     def prompts(self, source: "Source", intake: "Intake", block_tokens: int) -> Iterator[Prompt]:
         """As `requests`, for what prompts share alone."""
 
-    def calls(self, source: "Source", intake: "Intake", block_tokens: int) -> Iterator[tuple[Row, tuple[BlockId, ...]]]:
+    def calls(self, source: "Source", intake: "Intake", block_tokens: int) -> Iterator[Call]:
         """The rows as `rows` has them, each with the ids of its prompt; bad ids make a bad row."""
 
 

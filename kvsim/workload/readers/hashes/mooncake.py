@@ -13,9 +13,9 @@ from kvsim.workload.readers.base import BaseReader, Links
 from kvsim.workload.readers.files import json_lines
 from kvsim.workload.readers.files.head import Head
 from kvsim.workload.readers.files.source import Source
-from kvsim.workload.readers.interface import Identity, Intake, Prompt, Row, Scope
+from kvsim.workload.readers.interface import Call, Identity, Intake, Prompt, Row, Scope
 from kvsim.workload.readers.options import ReadOptions
-from kvsim.workload.readers.request import BlockId, TraceRequest
+from kvsim.workload.readers.request import TraceRequest
 
 _TIME, _PROMPT, _OUTPUT, _IDS, _BLOCK = "timestamp", "input_length", "output_length", "hash_ids", "block_size"
 _SESSION, _DELAY, _ID, _PRIORITY = "session_id", "delay", "request_id", "priority"
@@ -50,7 +50,7 @@ class MooncakeReader(BaseReader):
             if (call := self._call(row, intake)) is not None:
                 yield call
 
-    def calls(self, source: Source, intake: Intake, block_tokens: int) -> Iterator[tuple[Row, tuple[BlockId, ...]]]:
+    def calls(self, source: Source, intake: Intake, block_tokens: int) -> Iterator[Call]:
         """Rows in file order, with the ids of their prompts."""
         if intake.options.prompts == "delta":
             yield from super().calls(source, intake, block_tokens)
@@ -59,7 +59,7 @@ class MooncakeReader(BaseReader):
             call = self._call(row, intake)
             ids = call and json_lines.read_ids(row, _IDS, call[1], block_tokens, intake)
             if call is not None and ids is not None:
-                yield call, tuple(ids)
+                yield Call(call, tuple(ids), _session(row))
 
     def _call(self, row: dict[str, Any], intake: Intake) -> Row | None:
         time_ps = json_lines.read_time_ps(row, _TIME, self._unit_digits, _RIGHT, intake)
@@ -126,7 +126,7 @@ class MooncakeReader(BaseReader):
             intake.bad(_PRIORITY, priority, "not a whole number", "write a whole number")
             return False
         request.priority = priority
-        request.session = "" if row.get(_SESSION) is None else str(row[_SESSION])
+        request.session = _session(row)
         waits = request.session and row.get(_DELAY) is not None and links.last(request.session) is not None
         delay_ps = None
         if waits:
@@ -143,6 +143,10 @@ class MooncakeReader(BaseReader):
         if request.session:
             request.after = links.goes_on(request.session, request.id, delay_ps)
         return True
+
+
+def _session(row: dict[str, Any]) -> str:
+    return "" if row.get(_SESSION) is None else str(row[_SESSION])
 
 
 def _accumulate(request: TraceRequest, held: dict[str, int]) -> None:
