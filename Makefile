@@ -1,6 +1,6 @@
 # make demo     one command to see what kvsim does: installs it and compares allocators on real traffic, twice
 # make test     installs what the tests need and runs them (under 10 minutes on 2 cores)
-# make test-all the slow ones too
+# make test-all the slow ones too, and laws on examples that are others each time
 # make bench    what a run costs: CPU, memory and start-up, against the budgets
 # make check    lint, types, import contracts
 # make reports  rebuilds the committed figures in reports/
@@ -20,7 +20,7 @@ test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m "budget and not slow"
 
 test-all: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not budget"
+	KVSIM_EXPLORE=1 $(BIN)/python -m pytest -n $(WORKERS) -m "not budget"
 	$(BIN)/python -m pytest -m budget
 
 bench: $(VENV)/.installed-dev
@@ -45,6 +45,7 @@ reports: $(VENV)/.installed
 	$(BIN)/kvsim capacity --model llama-3.1-8b --gpu H100 --engine vllm@0.19 -o reports/capacity/llama-3.1-8b
 ifdef KVSIM_DATA
 	$(BIN)/kvsim capacity --check-csv $(KVSIM_DATA)/measured/capacity_logs.csv -o reports/capacity
+	$(BIN)/kvsim validate --data $(KVSIM_DATA) -o reports/validation
 	cd $(KVSIM_DATA)/traces && $(abspath $(BIN))/kvsim hit-curve mooncake/conversation_trace.jsonl.gz --policy all \
 		--model llama-3.1-8b -o $(CURDIR)/reports/hit-curve
 endif

@@ -1,4 +1,10 @@
-"""For all tests: hypothesis without deadlines (machines differ), and a count of the oracle tests at the end."""
+"""For all tests: hypothesis without deadlines (machines differ), and a count of the oracle tests at the end.
+
+The examples of a test are the same in every run, so that a change passes or fails for what it changes. With
+KVSIM_EXPLORE set (`make test-all` sets it) they are others each time.
+"""
+
+import os
 
 from hypothesis import HealthCheck, settings
 
@@ -6,6 +12,7 @@ settings.register_profile(
     "kvsim",
     deadline=None,
     database=None,
+    derandomize="KVSIM_EXPLORE" not in os.environ,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

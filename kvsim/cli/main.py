@@ -89,8 +89,9 @@ def _parser() -> "argparse.ArgumentParser":
     import argparse
 
     from kvsim.cli.capacity import verb as capacity
+    from kvsim.cli.lists import engines, gpus, models, presets, schema
     from kvsim.cli.trace import verb as trace
-    from kvsim.cli.verbs import compare, engines, gpus, hit_curve, models, presets, replay, run, schema
+    from kvsim.cli.verbs import calibrate, compare, hit_curve, replay, run, validate
 
     parser = argparse.ArgumentParser(
         prog="kvsim",
@@ -100,7 +101,8 @@ def _parser() -> "argparse.ArgumentParser":
     )
     parser.add_argument("--version", action="version", version=f"kvsim {__version__}")
     subparsers: Any = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
-    for verb in (run, compare, capacity, trace, hit_curve, models, gpus, engines, presets, schema, replay):
+    answers = (run, compare, capacity, trace, hit_curve, calibrate, validate)
+    for verb in (*answers, models, gpus, engines, presets, schema, replay):
         verb.add(subparsers)
     return parser
 

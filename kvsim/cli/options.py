@@ -1,12 +1,22 @@
 """Options that several verbs share, so that they read the same everywhere."""
 
 import argparse
+import os
 
 
 def add_output_options(parser: argparse.ArgumentParser, json_help: str) -> None:
     """How the answer is printed."""
     parser.add_argument("--json", action="store_true", help=json_help)
     parser.add_argument("--no-color", action="store_true", help="print without colours")
+
+
+def one_thread() -> None:
+    """Keep linear algebra on one thread, unless the user set otherwise; has an effect before numpy is loaded only.
+
+    The matrices of fits are small: threads wait for one another longer than they compute.
+    """
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 
 
 def add_simulation_options(parser: argparse.ArgumentParser) -> None:

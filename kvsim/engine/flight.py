@@ -182,6 +182,8 @@ class LeapInFlight:
             clock, use = self._clock, self._allocator.usage()
             batch = self._batch._replace(waiting=self._waiting_at(start_ps))
             self._recording.stopped(start_ps, now_ps, clock, use, self._beside, batch)
+            # What it took, it took when it began; whoever is let go now goes at the horizon.
+            self._recording.landed()
 
     def _waiting_at(self, start_ps: int) -> int:
         """Sequences that waited when the step in progress began: whoever joins a queue does not cut a leap."""

@@ -248,7 +248,8 @@ class Replica:
     def _next_plan(self, now: int, *, ahead: bool = False) -> StepPlan | None:
         """The next plan that computes something; None when there is nothing to do.
 
-        With `ahead` a step is about to begin, whose result may be what everyone waits for.
+        With `ahead` a step is about to begin: if the one after it computes nothing, the result comes in before another
+        is planned.
         """
         scheduler = self.scheduler
         idle: StepPlan | None = None
@@ -264,7 +265,7 @@ class Replica:
                 plan.moved_before(idle)
             if not plan.empty:
                 return plan
-            if ahead and not (plan.aborted or plan.preempted):
+            if ahead:
                 return None
             idle = plan
         if not (scheduler.running_count or scheduler.waiting_count):

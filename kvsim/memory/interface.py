@@ -150,7 +150,7 @@ class Allocator(ABC):
     def retire(self, sequence: Sequence) -> None:
         """A decoding sequence has ended and keeps its slots for now: what it wrote is dead until released. Mutates.
 
-        It shares none of them.
+        It shares none of them. Not where `caches` says so: what is released is kept there, and can be hit.
         """
 
     def fork(self, parent: Sequence, child: Sequence) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from kvsim.errors import CheckError
 from kvsim.memory.interface import Allocator
 from kvsim.request import Sequence
 from kvsim.step import Chunk, DecodeSet, Upkeep
@@ -26,6 +27,12 @@ class WrittenBooks(Allocator):
         self._prefill_written += sequence.written
 
     def retire(self, sequence: Sequence) -> None:
+        """Raises CheckError where contents are kept: what is dead would be used again as soon as somebody hits it."""
+        if self.caches:
+            raise CheckError(
+                f"{self.name}: request {sequence.id} has ended and is to keep its slots, where others could hit them; "
+                "a caching allocator keeps what is released, so release it"
+            )
         self._leave(sequence)
         self._retired.add(sequence.id)
         self.dead += sequence.written

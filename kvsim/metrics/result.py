@@ -226,8 +226,12 @@ def to_json(value: object) -> str:
 
 
 def write_whole(path: Path, content: bytes) -> Path:
-    """Write a file so that a reader, or a crash in between, never sees half of it. Returns the path."""
+    """Write a file, and the folders it is in, so that a reader, or a crash in between, never sees half of it.
+
+    Returns the path.
+    """
     part = path.with_name(f".{path.name}.part")
+    path.parent.mkdir(parents=True, exist_ok=True)
     try:
         part.write_bytes(content)
         os.replace(part, path)

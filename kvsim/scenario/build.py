@@ -6,12 +6,12 @@ from kvsim.capacity.device import Device
 from kvsim.capacity.pages import page_row
 from kvsim.catalog.engines import profile
 from kvsim.catalog.footprint import Footprint
-from kvsim.catalog.gpus import gpu
 from kvsim.catalog.models import model
 from kvsim.errors import InputError
 from kvsim.metrics.summary import Slo
 from kvsim.scenario.building.allocators import block_size_of, units
 from kvsim.scenario.building.engines import Serving
+from kvsim.scenario.building.timing import timing_of
 from kvsim.scenario.deployment import planned
 from kvsim.scenario.generated import generated, kinds_of_client, layers, limit, reshaped
 from kvsim.scenario.messages import located
@@ -23,7 +23,8 @@ from kvsim.scenario.schema.serving import VirtualSettings
 from kvsim.scenario.schema.settings import Settings
 from kvsim.scenario.schema.traffic import TimesOutput
 from kvsim.scheduling.interface import Scheduler
-from kvsim.timing.roofline import RooflineTiming, roofline_parameters
+from kvsim.timing.interface import StepTiming
+from kvsim.timing.roofline import roofline_parameters
 from kvsim.workload.clients.beam import Beam
 from kvsim.workload.clients.limits import Patience
 from kvsim.workload.sessions.loop import SessionTraffic
@@ -40,7 +41,7 @@ class Simulation:
     scheduler: Scheduler
     device: Device | None
     """The ledger of each rank's card; None where what a step takes is not known."""
-    timing: RooflineTiming
+    timing: StepTiming
     max_model_len: int
     bytes_per_slot: int
     block_size: int | None
@@ -100,12 +101,7 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     scheduler = serving.scheduler(device)
     allocator = scheduler.allocator
     block_size, read_size = units(allocator, rules)
-    timing = RooflineTiming(
-        footprint,
-        gpu(settings.gpu),
-        parameters,
-        block_size=read_size,
-    )
+    timing = timing_of(settings, rules, footprint, parameters, block_size=read_size)
     traffic = _traffic(scenario, identities=allocator.caches)
     return Simulation(
         workload=_workload(settings, reshaped(settings.workload, traffic), seed),

@@ -134,7 +134,7 @@ class Scenario:
             if value is None and key in _ESTIMATED:
                 source = "estimated"
             rows[key] = {"value": value, "source": source}
-            if key == "timing.name":
+            if key == "timing.name" and value == "roofline":
                 stated = asdict(roofline_parameters())
                 rows |= {f"timing.{name}": {"value": stated[name], "source": "default"} for name in stated}
         return rows

@@ -23,6 +23,10 @@ class StaticScheduler(WholePromptScheduler):
             raise ValueError("preemption is 'swap'; a static batch preempts by recompute or abort, or never")
         if self._compact:
             raise ValueError("kernel is 'padded'; a static batch is a padded rectangle anyway, and nobody joins it")
+        if allocator.caches:
+            raise ValueError(
+                f"{allocator.name} keeps contents; a static batch keeps the slots of those that have ended"
+            )
         self._ended: set[int] = set()
         """Members that have emitted their last token."""
 

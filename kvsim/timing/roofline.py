@@ -161,10 +161,12 @@ class RooflineTiming:
         """See `StepTiming`."""
         rows, context, _ = plan.rows
         computed_ps = self._prompts_ps(plan) if plan.chunks or plan.pairs else self.decode(rows)[0]
+        return computed_ps + (0 if plan.pairs else self._slope_ps * context) + self.moved_ps(plan)
+
+    def moved_ps(self, plan: StepPlan) -> int:
+        """What a step copies, maps and swaps, whatever it computes."""
         return (
-            computed_ps
-            + (0 if plan.pairs else self._slope_ps * context)
-            + self._copy_ps * (plan.copied_slots + plan.gathered_slots)
+            self._copy_ps * (plan.copied_slots + plan.gathered_slots)
             + self._map_ps * plan.mapped_pages
             + self._swap_ps * plan.swapped_slots
         )

@@ -13,7 +13,10 @@ from kvsim.errors import CheckError, DoesNotFitError
 from kvsim.version import __version__
 
 ROOT = Path(__file__).parents[2]
-VERBS = ["run", "compare", "hit-curve", "models", "gpus", "engines", "presets", "schema", "replay"]
+VERBS = [
+    *("run", "compare", "hit-curve", "calibrate", "validate"),
+    *("models", "gpus", "engines", "presets", "schema", "replay"),
+]
 
 
 def kvsim(*arguments, **options):
@@ -163,7 +166,7 @@ def test_the_catalogue_is_listed_shown_and_asked(verb, name, field, line, capsys
 
 def test_the_words_of_the_lists_are_explained_below_them(capsys, monkeypatch):
     from kvsim.catalog.models import models
-    from kvsim.cli.verbs.models import ATTENTION
+    from kvsim.cli.lists.models import ATTENTION
 
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["models"]) == 0

@@ -34,9 +34,10 @@ def test_replay_prints_one_line_a_step_and_a_summary_line(case, capsys):
     assert capsys.readouterr().out == TEXT
 
 
-def test_replay_writes_the_same_lines_to_a_file_and_prints_none(case, capsys, tmp_path):
-    assert main(["replay", str(case), "-o", str(tmp_path / "out.jsonl")]) == 0
-    assert (tmp_path / "out.jsonl").read_text() == TEXT
+@pytest.mark.parametrize("file", ["out.jsonl", "new/folder/out.jsonl"])
+def test_replay_writes_the_same_lines_to_a_file_and_prints_none(case, capsys, tmp_path, file):
+    assert main(["replay", str(case), "-o", str(tmp_path / file)]) == 0
+    assert (tmp_path / file).read_text() == TEXT
     assert capsys.readouterr().out == ""
 
 

@@ -247,7 +247,7 @@ def test_kv_events_go_into_the_file_that_was_named_and_into_the_folder(tmp_path,
         "model: llama-3.1-8b\ngpu: H100\npool: {tokens: 8000}\nallocator: {name: paged, prefix_caching: true}\n"
         "workload: {rate: 4/s, requests: 5, prompt_tokens: 100, output_tokens: 5, prefix: {tokens: 64}}\n"
     )
-    events, folder = tmp_path / "events.jsonl", tmp_path / "run"
+    events, folder = tmp_path / "new" / "events.jsonl", tmp_path / "run"
     assert main(["run", str(path), "--kv-events", str(events), "-o", str(folder)]) == 0
     assert f"KV events written to {events}" in capsys.readouterr().out
     assert events.read_bytes() == (folder / "kv_events.jsonl").read_bytes()

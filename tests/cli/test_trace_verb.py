@@ -116,7 +116,7 @@ def test_a_trace_is_written_as_mooncake_and_as_vidur_with_what_was_left_behind(t
     }
     assert rows[1]["hash_ids"] == [0, 1, 3, 4]
     assert "2 requests of" in err
-    target = tmp_path / "written.csv"
+    target = tmp_path / "new" / "written.csv"
     assert main(["trace", "convert", str(path), "--to", "vidur", "-o", str(target)]) == 0
     assert target.read_text() == "arrived_at,num_prefill_tokens,num_decode_tokens\n0,40,9\n13.75,64,8\n"
     assert "2 x a call with ids of prefix blocks: they were left out" in capsys.readouterr().err

@@ -21,7 +21,7 @@ from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, Grant
 from tests.memory.beside import Beside
 from tests.memory.naive_pages import NaivePages
-from tests.memory.pairs import LONGEST, PAIRS
+from tests.memory.pairs import AHEAD, LONGEST, PAIRS
 
 SHARE = st.integers(0, 100).map(lambda percent: percent / 100)
 PART = st.one_of(st.just(1.0), SHARE)
@@ -50,6 +50,8 @@ class AllocatorMachine(RuleBasedStateMachine):
     def fresh(self, room, prompts):
         self.pool = Beside(*self.make(room * self.longest + room, self.longest))
         self.running, self.retired, self.swapped, self.again, self.chunks = [], [], [], [], {}
+        self.asked = set()
+        """Those that decode and have asked for this step's slot, one by one."""
         self.ids = 0
         for prompt in prompts:
             self.admit([prompt], gated=False)
@@ -62,6 +64,14 @@ class AllocatorMachine(RuleBasedStateMachine):
 
     def written(self, sequence):
         return self.pool.model.written[sequence.id]
+
+    def wanted(self, sequence, tokens):
+        """Slots for so many tokens, and those that it must have before it decodes."""
+        return tokens + (self.pool.model.steps_ahead if tokens == sequence.tokens else 0)
+
+    def may_leave(self):
+        early = self.pool.model.stores_early
+        return [s for s in self.running if not early or (s.id not in self.chunks and s.id not in self.asked)]
 
     def granted(self, asks, decodes=False):
         return isinstance(self.pool.acquire(asks, decodes=decodes), Grant)
@@ -89,12 +99,13 @@ class AllocatorMachine(RuleBasedStateMachine):
         for sequence, part in sequences:
             hit, tokens = self.pool.lookup(sequence), sequence.tokens
             chunk = hit + 1 + int(part * (tokens - hit - 1))
-            asks.append(Ask(sequence, chunk, True, tokens if gated else 0, not (self.pool.live or asks)))
+            gate, alone = tokens if gated else 0, not (self.pool.live or asks)
+            asks.append(Ask(sequence, self.wanted(sequence, chunk), True, gate, alone))
         granted = self.granted(asks)
         for ask in asks if granted else ():
             hit = ask.sequence.written
             self.running.append(ask.sequence)
-            self.chunks[ask.sequence.id] = Chunk(ask.sequence, ask.tokens - hit, hit)
+            self.chunks[ask.sequence.id] = Chunk(ask.sequence, min(ask.tokens, ask.sequence.tokens) - hit, hit)
         return granted
 
     def extend(self, part, decodes):
@@ -104,7 +115,9 @@ class AllocatorMachine(RuleBasedStateMachine):
             left = sequence.tokens - self.written(sequence)
             if not sequence.decoding and sequence.id not in self.chunks and left:
                 chunks[sequence.id] = Chunk(sequence, 1 + int(part * (left - 1)), self.written(sequence))
-        granted = self.granted([Ask(c.sequence, c.written + c.tokens) for c in chunks.values()], decodes)
+        granted = self.granted(
+            [Ask(c.sequence, self.wanted(c.sequence, c.written + c.tokens)) for c in chunks.values()], decodes
+        )
         self.chunks |= chunks if granted else {}
         return granted
 
@@ -117,7 +130,7 @@ class AllocatorMachine(RuleBasedStateMachine):
                 self.one_by_one(data, part)
             elif not self.extend(part, decodes=True):
                 while not self.granted([], decodes=True):
-                    self.lose(data.draw(st.sampled_from(self.running)))
+                    self.lose(data.draw(st.sampled_from(self.may_leave())))
             while back and self.swapped and self.land(self.swapped[0]):
                 del self.swapped[0]
             self.settle(data)
@@ -126,7 +139,8 @@ class AllocatorMachine(RuleBasedStateMachine):
         self.extend(part, decodes=False)
         for sequence in self.pool.decoding():
             while sequence in self.running and not self.granted([Ask(sequence, self.written(sequence) + 1)]):
-                self.lose(data.draw(st.sampled_from(self.running)))
+                self.lose(data.draw(st.sampled_from(self.may_leave())))
+            self.asked.add(sequence.id)
 
     @precondition(lambda self: self.chunks)
     @rule(data=st.data())
@@ -134,7 +148,7 @@ class AllocatorMachine(RuleBasedStateMachine):
         self.settle(data, stalled=True)
 
     def settle(self, data, stalled=False):
-        chunks, self.chunks = self.chunks, {}
+        chunks, self.chunks, self.asked = self.chunks, {}, set()
         self.pool.settle([*chunks.values()], stalled=stalled)
         for chunk in chunks.values():
             if self.written(chunk.sequence) == chunk.sequence.tokens:
@@ -165,15 +179,17 @@ class AllocatorMachine(RuleBasedStateMachine):
         self.running.append(child)
 
     def land(self, sequence):
-        tokens = min(sequence.written + 1, sequence.tokens)
-        if not self.granted([Ask(sequence, tokens, True, tokens, not self.pool.live)]):
+        tokens = sequence.written + 1
+        if not self.granted([Ask(sequence, self.wanted(sequence, tokens), True, tokens, not self.pool.live)]):
             return False
         self.ids += 1
         sequence.admission = self.ids
         self.pool.land(sequence)
         self.running.append(sequence)
-        if sequence.written + 1 == sequence.tokens:
+        if tokens == sequence.tokens:
             self.pool.begin_decode(sequence)
+        else:
+            self.chunks[sequence.id] = Chunk(sequence, 1, sequence.written)
         return True
 
     def end_the_longest(self):
@@ -195,10 +211,10 @@ class AllocatorMachine(RuleBasedStateMachine):
         else:
             self.swapped.append(sequence)
 
-    @precondition(lambda self: self.running)
+    @precondition(lambda self: self.may_leave())
     @rule(data=st.data(), how=st.sampled_from(["finish", "preempt", "recompute", "retire"]))
     def leave(self, data, how):
-        sequence = data.draw(st.sampled_from(self.running))
+        sequence = data.draw(st.sampled_from(self.may_leave()))
         # Only static batching keeps those that have ended, and no cache goes with it.
         alone = sequence.decoding and self.pool.model.alone(sequence.id) and not self.pool.caches
         if how == "retire" and alone:
@@ -216,13 +232,17 @@ class AllocatorMachine(RuleBasedStateMachine):
         self.drop(self.retired[0])
 
     @precondition(lambda self: self.pool.decoding())
-    @rule(share=PART, far=PART)
-    def leap(self, share, far):
-        """Those that decode are left to themselves for a while."""
+    @rule(share=PART, far=PART, waits=PROMPTS)
+    def leap(self, share, far, waits):
+        """Those that decode are left to themselves for a while, and somebody waits."""
+        if self.pool.model.stores_early:
+            self.settle(None, stalled=True)
         for sequence in [s for s in self.running if not s.decoding]:
             self.lose(sequence)
         limit = 1 + int(far * (self.longest - max(map(self.written, self.running)) - 1))
         leap = self.pool.leap(limit)
+        prompt, _, _, alike = waits
+        self.pool.hit_lasts(self.new(1 + int(prompt * (self.longest - 2)), alike=alike), leap.steps)
         leap.apply(int(share * leap.steps))
         self.end_the_longest()
 
@@ -237,9 +257,9 @@ class AllocatorMachine(RuleBasedStateMachine):
                     assert 0 <= unwritten <= self.pool.page_tokens - 1
 
 
-@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("pair", PAIRS | AHEAD)
 def test_an_allocator_agrees_with_its_naive_model_whatever_is_done_to_it(pair):
-    make = PAIRS[pair]
+    make = (PAIRS | AHEAD)[pair]
     run_state_machine_as_test(
         lambda: AllocatorMachine(make),
         settings=settings(

@@ -20,6 +20,16 @@ def ops(*operations, **config):
     ("case", "words"),
     [
         (stream(mode="batch"), "config.mode is 'batch'; a case of SGLang has one of stream, ops"),
+        (stream(mode=["ops"]), "config.mode is ['ops']; a case of SGLang has one of stream, ops"),
+        (
+            stream({**REQUEST, "out_stream": "b"}),
+            "request 0 of the case: out_stream is 'b'; it must be a whole number, 0",
+        ),
+        (stream({**REQUEST, "priority": {}}), "request 0 of the case: priority is {}; it must be a whole number"),
+        (
+            ops({"op": "insert", "key": [], "priority": 0.5}),
+            "operation 0 of the case: priority is 0.5; it must be a whole",
+        ),
         (stream(page_size=0), "config.page_size is 0; it must be a whole number, 1 or more"),
         (stream(page_size=10), "config.max_total_num_tokens is 64; it must be whole pages of 10"),
         (stream(schedule_policy="best"), "config.schedule_policy is 'best'; it must be one of fcfs, lof"),

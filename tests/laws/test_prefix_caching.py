@@ -18,7 +18,7 @@ from tests.laws.cases import CACHES, everything, run_case
 from tests.laws.strategies import one_in, scenarios
 from tests.laws.test_conservation import LAWS
 
-EXAMPLES = 200
+EXAMPLES = 60
 MET = (
     "hit",
     "found again",

@@ -7,7 +7,7 @@ from tests.laws.cases import everything, run_case
 from tests.laws.test_conservation import LAWS
 from tests.laws.test_prefix_caching import cases
 
-EXAMPLES = 50
+EXAMPLES = 30
 
 
 def followed(case, **rules):

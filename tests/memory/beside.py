@@ -1,12 +1,12 @@
 """An allocator with its naive model beside it: every verb is done to both, and they must agree after each."""
 
-from copy import deepcopy
 from dataclasses import asdict
 from itertools import pairwise
 
 from kvsim.step import Ask, Grant, PoolUse, Short
 from tests.memory.naive_blocks import NaiveBlocks
 from tests.memory.naive_regions import NaiveRegions
+from tests.memory.prefix.naive_tables import NaivePrefix
 from tests.memory.radix.audit import audit
 from tests.memory.radix.naive_rows import NaiveRadix
 
@@ -28,7 +28,7 @@ class Beside:
         return [s for s in self.live.values() if s.decoding]
 
     def acquire(self, asks, *, decodes=False):
-        model, written, short = deepcopy(self.model), self.model.written, None
+        model, written, short = self.model.copy(), self.model.written, None
         model.begin()
         brought = [ask.sequence.written for ask in asks]
         for ask in asks:
@@ -119,6 +119,30 @@ class Beside:
         del self.live[sequence.id]
         self.compare()
 
+    def in_order(self):
+        return sorted(self.decoding(), key=lambda sequence: sequence.admission)
+
+    def hit_lasts(self, sequence, limit):
+        """For steps that a leap could take."""
+        lasts, model = self.allocator.hit_lasts(sequence, limit), self.model.copy()
+        model.meet(sequence)
+        before, steps = model.finds(sequence.id), 0
+        while steps < limit and self.a_step(model) and model.finds(sequence.id) == before:
+            steps += 1
+        assert lasts == steps
+        return lasts
+
+    def a_step(self, model):
+        """Those that decode ask together and write a token; False if they are short."""
+        names = [sequence.id for sequence in self.in_order()]
+        model.begin()
+        if any(model.grow(name, model.written[name] + 1) for name in names):
+            return False
+        model.granted()
+        for name in names:
+            model.write(name, 1)
+        return True
+
     def leap(self, limit):
         leap, uses = self.allocator.leap(limit), self.uses_of_the_steps(limit)
         assert leap.steps == len(uses)
@@ -130,12 +154,14 @@ class Beside:
                 for a, b in WEIGHTS:
                     weighted = sum((a + b * step) * level for step, level in enumerate(levels[:steps]))
                     assert leap.unwritten_sum(steps, a, b) == weighted
+                    weighted = sum((a + b * step) * use.cached for step, use in enumerate(uses[:steps]))
+                    assert leap.cached_sum(steps, a, b) == weighted
             assert leap.bound >= max(levels)
         return LeapBeside(self, leap)
 
     def uses_of_the_steps(self, limit):
         """What the model says during each step up to the first that is short, or has a cost of its own."""
-        model, uses, names = deepcopy(self.model), [], [s.id for s in self.decoding()]
+        model, uses, names = self.model.copy(), [], [s.id for s in self.in_order()]
         for _ in range(limit):
             owned = sum(map(model.owned, names))
             model.begin()
@@ -180,6 +206,20 @@ class Beside:
                 whole = [run for above in reversed(node.path()) for run in above.content.runs]
                 edges[model.tree.pages(whole)] = node.locks
             assert edges == {end: model.tree.locks[end] for end in model.tree.ends}
+        if isinstance(model, NaivePrefix):
+            # The same blocks wait in the same order, belong to the same, and hold what the same others hold.
+            pool = allocator.pool
+            assert pool.queue() == model.pool.queue
+            assert {s.id: allocator._held[s.id].tables for s in live} == {n: [t] for n, t in model.tables.items()}
+            assert pool._counts == {block: count for block, count in model.pool.references.items() if count}
+            copies = {}
+            for key, block in model.pool.map:
+                copies.setdefault(key, []).append(block)
+            assert sorted(pool._holders.values()) == sorted(copies.values())
+            assert pool.contents == len(copies)
+            if pool.listener is not None:
+                held = {number: len(blocks) for (_, number), blocks in pool._holders.items()}
+                assert {number: count for number, count in pool.listener.copies.items() if count} == held
         if isinstance(model, NaiveRegions):
             # Extents do not overlap, and what is free is merged (to whole buddies) as far as it can be.
             edges = sorted((start, start + room) for start, room, _ in model.places.values())
@@ -197,11 +237,5 @@ class LeapBeside:
     def apply(self, steps):
         beside = self.beside
         self.leap.apply(steps)
-        for _ in range(steps):
-            beside.model.begin()
-            for sequence in beside.decoding():
-                assert beside.model.grow(sequence.id, beside.model.written[sequence.id] + 1) is None
-            beside.model.granted()
-            for sequence in beside.decoding():
-                beside.model.write(sequence.id, 1)
+        assert all(beside.a_step(beside.model) for _ in range(steps))
         beside.compare()

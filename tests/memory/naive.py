@@ -5,7 +5,9 @@ steps `fork`, `retire`, `release`. What a model answers to `grow` is None, or (n
 short.
 """
 
+import pickle
 from collections import Counter
+from copy import deepcopy
 
 
 class Naive:
@@ -13,6 +15,10 @@ class Naive:
     grows_in_leaps = False
     entry_bytes = 0
     evicted = 0
+    stores_early = False
+    """What somebody has asked for is found by others before it is written, so that they stay until the step is over."""
+    steps_ahead = 0
+    """Steps by which those that decode have their slots before they write."""
 
     def __init__(self, slots):
         self.slots = slots
@@ -24,6 +30,9 @@ class Naive:
     def begin(self):
         """A new call: nothing has been copied, slid together or mapped by it."""
         self.copied, self.pages, self.compacted = 0, 0, []
+
+    def copy(self):
+        return deepcopy(self)
 
     def used(self):
         return sum(tokens for name, tokens in self.written.items() if name not in self.retired)
@@ -83,6 +92,10 @@ class Naive:
     def lookup(self, name):
         return 0
 
+    def finds(self, name):
+        """What a waiting one finds, in whatever words."""
+        return self.lookup(name)
+
     def granted(self):
         """All that this call asked for can be had."""
 
@@ -107,6 +120,16 @@ class Naive:
 
     def preempt(self, name):
         self.release(name)
+
+
+class NaiveCache(Naive):
+    """It keeps contents, and is all data."""
+
+    grows_in_leaps = True
+    entry_bytes = 4
+
+    def copy(self):
+        return pickle.loads(pickle.dumps(self))
 
 
 class NaiveNothing(Naive):

@@ -1,8 +1,11 @@
 """Every kind of allocator beside its naive model: `PAIRS[name](slots, longest)` makes both."""
 
+from collections import Counter
+
 from kvsim.memory.contiguous import ContiguousAllocator
 from kvsim.memory.no_cache import NoCacheAllocator
 from kvsim.memory.paged import PagedAllocator
+from kvsim.memory.prefix import PrefixAllocator
 from kvsim.memory.radix.allocator import RadixAllocator
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.memory.virtual import VirtualAllocator
@@ -10,10 +13,27 @@ from tests.memory.naive import NaiveNothing
 from tests.memory.naive_blocks import NaiveBlocks
 from tests.memory.naive_pages import TENSORS, NaivePages
 from tests.memory.naive_regions import POWERS, NaiveRegions
+from tests.memory.prefix.naive_tables import NaivePrefix
 from tests.memory.radix.naive_rows import NaiveRadix
 
 LONGEST = 24
 """No request holds more tokens, unless a page does."""
+
+
+class Heard:
+    """Copies by content, as a listener knows them."""
+
+    def __init__(self):
+        self.copies = Counter()
+
+    def stored(self, pieces, before, content, start, tokens):
+        self.copies.update(pieces)
+
+    def removed(self, pieces, tokens, *, for_good=False):
+        self.copies.subtract(pieces)
+
+    def admitted(self, sequence, content, tokens, found, beyond):
+        assert all(self.copies[piece] for piece, _ in found)
 
 
 def paged(size, watermark=0.0):
@@ -64,6 +84,17 @@ def virtual(page_tokens, ahead):
     return make
 
 
+def prefix(size, heard=False, **options):
+    def make(slots, longest):
+        slots = max(slots, size)
+        allocator = PrefixAllocator(slots, block_size=size, **options)
+        if heard:
+            allocator.listen(Heard())
+        return allocator, NaivePrefix(slots, size, **options)
+
+    return make
+
+
 def radix(size):
     def make(slots, longest):
         slots = max(slots, size)
@@ -75,6 +106,10 @@ def radix(size):
 PAIRS = {
     **{f"paged {size}": paged(size) for size in (1, 2, 4, 7, 16, 256)},
     "paged 5, watermark": paged(5, 0.2),
+    **{f"prefix {size}": prefix(size) for size in (1, 3, 16)},
+    "prefix 2, tail": prefix(2, unknown_first=False),
+    "prefix 5, watermark": prefix(5, watermark=0.2),
+    "prefix 3, heard": prefix(3, heard=True),
     **{f"radix {size}": radix(size) for size in (1, 2, 5, 16)},
     "first, exact": contiguous(),
     "first, chunk": contiguous(chunk=4),
@@ -108,3 +143,5 @@ PAIRS = {
     },
     "no-cache": lambda slots, longest: (NoCacheAllocator(), NaiveNothing()),
 }
+AHEAD = {f"prefix {size}, ahead": prefix(size, ahead=1) for size in (1, 4)}
+"""Those whose sequences must have a slot more than they need when they begin to decode."""

@@ -176,7 +176,7 @@ def test_what_building_finds_and_no_key_is_known_for_names_the_file(
     def fail(*_: object, **__: object) -> None:
         raise ValueError("something is wrong somewhere")
 
-    monkeypatch.setattr("kvsim.scenario.build.RooflineTiming", fail)
+    monkeypatch.setattr("kvsim.scenario.build.timing_of", fail)
     with pytest.raises(InputError, match=r"^s\.yaml: something is wrong somewhere"):
         build(load(write("s.yaml", COMPLETE)), 0)
 

@@ -14,6 +14,8 @@ from kvsim.scheduling.vllm.serving import VllmScheduler
 
 TRAFFIC = {"rate": "4/s", "requests": 20, "prompt_tokens": 600, "output_tokens": 40}
 
+PAGES = {"name": "radix", "page_size": 16}
+
 
 def scenario(**changes: Any) -> Scenario:
     data = {"model": "llama-3.1-8b", "gpu": "RTX 4090", "pool": {"tokens": 8_000}, "workload": TRAFFIC}
@@ -87,6 +89,20 @@ def test_tensorrt_llm_admits_what_fits_to_the_end_or_what_fits_now(name: str, pr
         ({"engine": {"profile": "sglang@0.5.23", "policy": "priority"}}, "use one of fcfs, lpm, dfs-weight"),
         ({"engine": {"profile": "vllm@0.33", "mixed_chunk": True}}, "the vllm scheduler has no such rule"),
         ({"engine": {"profile": "sglang@0.5.23", "reserve_full_isl": True}}, "the sglang scheduler has no such rule"),
+        (
+            {"engine": {"profile": "sglang@0.5.23", "max_num_batched_tokens": 20}, "allocator": PAGES},
+            "engine.max_num_batched_tokens: 20 is not a multiple of the page of 16 slots (allocator.page_size), by "
+            "which prompts are cut; set engine.max_num_batched_tokens to 32",
+        ),
+        (
+            {"engine": "sglang@0.5.23", "allocator": PAGES | {"page_size": 24}},
+            "engine.max_num_batched_tokens: 8192 is not a multiple of the page of 24 slots",
+        ),
+        (
+            {"engine": {"profile": "vllm@0.33-sync", "mixed_chunk": True}},
+            "engine.mixed_chunk: true is given, but the continuous scheduler has no such rule; leave it out",
+        ),
+        ({"engine": {"prefill_schedule_interval": 3}}, "the continuous scheduler has no such rule"),
         ({"engine": {"async_scheduling": True}}, "engine.async_scheduling: true is for engines whose requests"),
         ({"engine": {"policy": "priority"}}, "use a profile such as vllm@0.33 or sglang@0.5.23"),
         (
@@ -99,3 +115,14 @@ def test_what_does_not_go_together_is_said(changes: dict[str, Any], message: str
     with pytest.raises(InputError) as error:
         scenario(**changes)
     assert message in str(error.value)
+
+
+def test_prompts_that_are_not_cut_need_no_whole_pages() -> None:
+    engine = {"profile": "sglang@0.5.23", "max_num_batched_tokens": 20, "chunked_prefill": False}
+    assert scheduler(engine=engine, allocator=PAGES).settings.chunked_prefill_size is None
+
+
+@pytest.mark.parametrize("engine", ["vllm@0.33", "sglang@0.5.23", "trtllm@1.0", "vllm@0.33-sync"])
+def test_a_scenario_that_is_written_out_can_be_read_again(engine: str) -> None:
+    written = scenario(engine=engine).to_dict()
+    assert Scenario.from_dict(written).to_dict() == written

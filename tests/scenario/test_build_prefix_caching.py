@@ -110,9 +110,10 @@ def test_what_does_not_go_together_is_said(changes: dict[str, Any], message: str
     assert message in str(error.value)
 
 
-def test_a_pool_of_less_than_a_page_is_refused_where_it_is_given() -> None:
+@pytest.mark.parametrize("engine", ["vllm@0.33-sync", "sglang@0.5.23"])
+def test_a_pool_of_less_than_a_page_is_refused_where_it_is_given(engine: str) -> None:
     with pytest.raises(InputError, match=r"here: pool\.tokens: allocator radix: pool_slots is 9; the pool must hold"):
-        build(scenario(allocator={"name": "radix", "page_size": 16}, pool={"tokens": 9}), 0)
+        build(scenario(engine=engine, allocator={"name": "radix", "page_size": 16}, pool={"tokens": 9}), 0)
 
 
 def test_nobody_but_blocks_of_unknown_victims_is_refused() -> None:

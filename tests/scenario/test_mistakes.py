@@ -136,6 +136,11 @@ def changed(old: str, new: str) -> str:
         ("gpu:", "allocator: pagd\ngpu:", "s.yaml:2: allocator: pagd is not known here; did you mean paged?"),
         (
             "gpu:",
+            "engine: vllm@0.34\nallocator: {prefix_caching: true}\ngpu:",
+            "s.yaml:3: allocator.name: is missing; say which one is meant",
+        ),
+        (
+            "gpu:",
             "allocator: {name: paged, block_size: 257}\ngpu:",
             "s.yaml:2: allocator.block_size: 257 is above 256; it must be at most 256",
         ),

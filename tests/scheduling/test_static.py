@@ -3,6 +3,7 @@
 import pytest
 
 from kvsim.memory.paged import PagedAllocator
+from kvsim.memory.prefix import PrefixAllocator
 from kvsim.request import Request
 from kvsim.scheduling.static import StaticScheduler
 from kvsim.step import NO_ROWS, Rows
@@ -199,3 +200,8 @@ def test_who_comes_while_a_batch_runs_is_seen_to_wait_from_the_next_step_on():
 def test_what_a_static_batch_cannot_be_told(rule, message):
     with pytest.raises(ValueError, match=message):
         scheduler(**rule)
+
+
+def test_a_static_batch_is_not_for_a_cache_that_others_could_hit_meanwhile():
+    with pytest.raises(ValueError, match="prefix keeps contents; a static batch keeps the slots"):
+        StaticScheduler(PrefixAllocator(64, block_size=4), max_num_seqs=2, max_num_batched_tokens=16)

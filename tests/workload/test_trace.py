@@ -141,7 +141,8 @@ def test_every_packaged_name_has_its_file():
 
 def test_a_trace_that_does_not_exist_is_an_error_with_the_packaged_names(tmp_path):
     with pytest.raises(
-        InputError, match=r"no such trace file; .* packaged traces: azure-conv-2023, mooncake-conversation$"
+        InputError,
+        match=r"no such trace file; .* packaged traces: azure-conv-2023, lmcache-web-agents, mooncake-conversation$",
     ):
         TraceTraffic(tmp_path / "none.csv")
     with pytest.raises(InputError, match=r"did you mean azure-conv-2023\?$"):

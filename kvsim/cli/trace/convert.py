@@ -23,6 +23,7 @@ def convert_trace(args: argparse.Namespace) -> int:
         check_file(args.target, "-o")
         target = Path(args.target)
         part = target.with_name(f".{target.name}.part")
+        target.parent.mkdir(parents=True, exist_ok=True)
         try:
             with part.open("w", encoding="utf-8", newline="") as file:
                 file.writelines(lines)

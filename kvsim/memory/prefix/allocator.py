@@ -27,7 +27,10 @@ class _Asked(NamedTuple):
     sequence: Sequence
     holding: Holding
     want: Want
-    hit: Hit | None
+    """What it takes."""
+    hit: Hit | None = None
+    demands: Want | None = None
+    """What must be there for it to be admitted, if that may be more."""
 
 
 class PrefixAllocator(WrittenBooks):
@@ -176,22 +179,40 @@ class PrefixAllocator(WrittenBooks):
             if self.block_size > 1 and not self.ahead:
                 asked += [self._next_token(sequence) for sequence in crossing(clock + 1)]
             asked.sort(key=lambda entry: entry.sequence.admission)
-        need = 0
-        for entry in asked:
-            lacking = self.holdings.lacking(entry.holding, entry.want, entry.hit)
-            need += lacking
-            if need > self.pool.free_blocks:
-                free = self.pool.free_blocks * self.block_size
-                return Short("capacity", lacking * self.block_size, free, free)
+        if (short := self._shortage(asked)) is not None:
+            return short
         self._next = None
+        # What was found when the call began is theirs before anybody takes a block: it may be the next of the queue.
         for entry in asked:
-            self.holdings.acquire(entry.holding, entry.want, entry.hit)
-            self._held[entry.sequence.id] = entry.holding
             if entry.hit:
+                self.holdings.take_over(entry.holding, entry.hit, entry.want.known_tokens)
                 entry.sequence.written = entry.hit.tokens
                 self._prefill_written += entry.hit.tokens
+        for entry in asked:
+            self.holdings.acquire(entry.holding, entry.want)
+            self._held[entry.sequence.id] = entry.holding
         self.count()
         return _GRANT
+
+    def _shortage(self, asked: Iterable[_Asked]) -> Short | None:
+        """The first that cannot have what it asks for, behind those before it. Pure.
+
+        A gate and a watermark hold nothing back: what is taken counts for those behind. So does a free block that two
+        of them have found, once.
+        """
+        left, lacking = self.pool.free_blocks, self.holdings.lacking
+        revived: set[int] = set()
+        for _, holding, want, hit, demands in asked:
+            found = set(filter(self.pool.is_free, hit.tables[0])) if hit else set()
+            again = len(found & revived)
+            takes = lacking(holding, want, hit) - again
+            least = lacking(holding, demands, hit) - again if demands else takes
+            if least > left:
+                free = self.pool.free_blocks * self.block_size
+                return Short("capacity", least * self.block_size, free, free)
+            left -= takes
+            revived |= found
+        return None
 
     def _asked(self, ask: Ask) -> _Asked:
         sequence = ask.sequence
@@ -201,14 +222,15 @@ class PrefixAllocator(WrittenBooks):
         # One that comes back from host memory brings along what it had written.
         hit = self.holdings.hit(holding, sequence.tokens) if ask.admit and not sequence.written else None
         computed = hit.tokens if hit else sequence.written
-        spare = self.watermark_blocks if ask.admit and not ask.alone else 0
-        gate = ask.gate if ask.admit else 0
-        want = Want(computed, ask.tokens - computed, sequence.tokens, gate_tokens=gate, spare_blocks=spare)
-        return _Asked(sequence, holding, want, hit)
+        want = Want(computed, ask.tokens - computed, sequence.tokens)
+        if not ask.admit:
+            return _Asked(sequence, holding, want)
+        spare = 0 if ask.alone else self.watermark_blocks
+        return _Asked(sequence, holding, want, hit, want._replace(gate_tokens=ask.gate, spare_blocks=spare))
 
     def _next_token(self, sequence: Sequence) -> _Asked:
         written = self.decodes.written_of(sequence)
-        return _Asked(sequence, self._held[sequence.id], Want(written + self.ahead, 1, written + 1), None)
+        return _Asked(sequence, self._held[sequence.id], Want(written + self.ahead, 1, written + 1))
 
     def settle(self, chunks: Iterable[Chunk], *, stalled: bool = False) -> bool:
         """Nothing comes free by it."""
@@ -258,6 +280,14 @@ class PrefixAllocator(WrittenBooks):
     def leap(self, limit: int) -> PrefixLeap:
         """Over block crossings, up to a shortage."""
         return PrefixLeap(self, limit)
+
+    def moves(self, taking: int, filling: int) -> list[tuple[Holding, bool, bool]]:
+        """Who takes a block at clock `taking`, and who has filled one by clock `filling`, in admission order. Pure."""
+        takers, fillers = self.members.crossing(taking), self.members.crossing(filling)
+        takes, fills = {sequence.id for sequence in takers}, {sequence.id for sequence in fillers}
+        both = {sequence.id: sequence for sequence in (*takers, *fillers)}
+        ordered = sorted(both.values(), key=lambda sequence: sequence.admission)
+        return [(self._held[s.id], s.id in takes, s.id in fills) for s in ordered]
 
     def crossing(self, clock: int, steps: int) -> list[Holding]:
         """Who takes a block in `steps` steps from `clock` on: step by step, in admission order, each once. Pure."""

@@ -106,15 +106,24 @@ class Holdings:
         if self._need(holding, found, tokens, computed) + want.spare_blocks > pool.free_blocks:
             return False
         if hit:
-            if pool.listener is not None:
-                self._tell_admitted(pool.listener, holding, hit.tokens, want.known_tokens)
-            self._take_over(holding, hit)
+            self.take_over(holding, hit, want.known_tokens)
         blocks = -(-tokens // self.block_size)
         for table in holding.tables:
             if blocks > len(table):
                 table += pool.take(blocks - len(table))
         self.store(holding, min(computed + want.new_tokens, want.known_tokens))
         return True
+
+    def take_over(self, holding: Holding, hit: Hit, known_tokens: int) -> None:
+        """A sequence that holds nothing, of `known_tokens` tokens, goes on behind what `hit` just found. Mutates."""
+        if self.pool.listener is not None:
+            self._tell_admitted(self.pool.listener, holding, hit.tokens, known_tokens)
+        holding.junction_tokens = hit.junction_tokens
+        for number, (group, blocks) in enumerate(zip(self.groups, hit.tables, strict=True)):
+            behind = group.behind(hit.tokens)
+            self.pool.hit(blocks[behind:])
+            holding.tables[number] = [0] * behind + blocks[behind:]
+        holding.stored = hit.tokens // self.block_size
 
     def store(self, holding: Holding, tokens: int) -> None:
         """The full blocks of the first `tokens` tokens can be hit from now on, as far as they are kept. Mutates."""
@@ -181,11 +190,3 @@ class Holdings:
                 first -= 1
             self.pool.free(reversed(table[first:last]))
             table[first:last] = [0] * (last - first)
-
-    def _take_over(self, holding: Holding, hit: Hit) -> None:
-        holding.junction_tokens = hit.junction_tokens
-        for number, (group, blocks) in enumerate(zip(self.groups, hit.tables, strict=True)):
-            behind = group.behind(hit.tokens)
-            self.pool.hit(blocks[behind:])
-            holding.tables[number] = [0] * behind + blocks[behind:]
-        holding.stored = hit.tokens // self.block_size

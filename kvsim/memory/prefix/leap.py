@@ -76,12 +76,26 @@ class PrefixLeap(PhaseLeap):
         allocator.decodes.advance(steps)
 
     def _apply_heard(self, steps: int) -> None:
-        """Step by step where anybody takes or fills a block, so that each is told when it happens."""
-        decodes, phases, done = self._allocator.decodes, self._phases, 0
-        filling = decodes.clock + 1
-        for step in range(steps):
-            if phases.crossing(self._clock + step) or phases.crossing(filling + step):
+        """Step by step where anybody takes or fills a block, so that each is told when it happens, and in order."""
+        allocator, size = self._allocator, self._phases.size
+        decodes, pool, holdings = allocator.decodes, allocator.pool, allocator.holdings
+        crossings = []
+        for offset in range(min(steps, size)):
+            moves = allocator.moves(self._clock + offset, decodes.clock + 1 + offset)
+            if moves:
+                crossings.append((offset, moves))
+        done = 0
+        for start in range(0, steps, size):
+            for offset, moves in crossings:
+                step = start + offset
+                if step >= steps:
+                    break
                 decodes.advance(step - done)
-                self._allocator.acquire((), decodes=True)
                 done = step
+                for holding, takes, fills in moves:
+                    if takes:
+                        holding.tables[0] += pool.take(1)
+                    if fills:
+                        holdings.store(holding, (holding.stored + 1) * size)
         decodes.advance(steps - done)
+        allocator.count()

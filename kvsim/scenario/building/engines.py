@@ -147,6 +147,10 @@ class Serving:
         # The scenario was checked: only its tree goes with it.
         assert isinstance(allocator, RadixSettings)
         page = allocator.page_size
+        if self.slots < page:
+            raise ValueError(
+                f"allocator radix: pool_slots is {self.slots}; the pool must hold at least one page of {page}"
+            )
         pool = SlotPool(self.slots // page * page, page_size=page)
         tree = RadixTree(pool, eviction=allocator.eviction) if allocator.prefix_caching else NoTree(pool)
         chunked = chosen(engine.chunked_prefill, self.rules.chunked_prefill)

@@ -1,6 +1,6 @@
 """Which policies of an engine go together: scheduler, kernel, allocator, preemption and samples."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kvsim.scenario.loading import Plain
@@ -39,6 +39,8 @@ def engine_policies(engine: Plain, rules: "Profile", data: Plain) -> Iterator[Mi
         if not followed and asked is not None and asked is not False and asked != "fcfs":
             problem = f"is for engines whose requests are followed one by one, but engine.scheduler is {scheduler}"
             yield Mistake(f"engine.{key}", asked, problem, "use a profile such as vllm@0.33 or sglang@0.5.23")
+    if not followed:
+        yield from _unknown_rules((key for keys in _RULES.values() for key in keys), str(scheduler), engine)
     if nothing_kept and not followed and (scheduler, kernel) != ("continuous", "ragged"):
         problem = "computes everything again in each step, which only continuous batching with ragged kernels does"
         yield Mistake("allocator.name", "no-cache", problem, "leave engine.scheduler and engine.kernel out")
@@ -75,6 +77,28 @@ _POLICIES = {
     "sglang": ("fcfs", "lpm", "dfs-weight", "lof", "random", "hrrn", "shortest-prefill-first"),
 }
 
+_RULES = {
+    "vllm": ("prefill_schedule_interval",),
+    "sglang": ("max_prefill_tokens", "mixed_chunk", "schedule_conservativeness"),
+}
+"""Keys of `engine` that only these schedulers know."""
+
+_OTHERS = {
+    "vllm": _RULES["sglang"],
+    "sglang": (*_RULES["vllm"], "long_prefill_token_threshold", "reserve_full_isl"),
+}
+"""Keys of `engine` that they do not know."""
+
+
+def _unknown_rules(keys: Iterable[str], scheduler: str, engine: Plain) -> Iterator[Mistake]:
+    """Those of `keys` that say something; a scenario that is written out holds their defaults too."""
+    from kvsim.scenario.schema import EngineSettings
+
+    for key in keys:
+        if engine.get(key) not in (None, EngineSettings.model_fields[key].default):
+            problem = f"is given, but the {scheduler} scheduler has no such rule"
+            yield Mistake(f"engine.{key}", engine[key], problem, "leave it out")
+
 
 def _followed(scheduler: str, engine: Plain, rules: "Profile", data: Plain) -> Iterator[Mistake]:
     """What such a scheduler cannot be told."""
@@ -92,12 +116,20 @@ def _followed(scheduler: str, engine: Plain, rules: "Profile", data: Plain) -> I
     if policy is not None and policy not in _POLICIES[scheduler]:
         known = ", ".join(_POLICIES[scheduler])
         yield Mistake("engine.policy", policy, f"is none of the {scheduler} scheduler's", f"use one of {known}")
-    others = {"vllm": ("max_prefill_tokens", "mixed_chunk", "schedule_conservativeness")}
-    others["sglang"] = ("prefill_schedule_interval", "long_prefill_token_threshold", "reserve_full_isl")
-    for key in others[scheduler]:
-        if key in engine:
-            problem = f"is given, but the {scheduler} scheduler has no such rule"
-            yield Mistake(f"engine.{key}", engine[key], problem, "leave it out")
+    yield from _unknown_rules(_OTHERS[scheduler], scheduler, engine)
+    if scheduler == "sglang" and engine.get("chunked_prefill", rules.chunked_prefill) is True:
+        yield from _whole_pages(engine, rules, allocator)
+
+
+def _whole_pages(engine: Plain, rules: "Profile", allocator: Any) -> Iterator[Mistake]:
+    """SGLang does not start with chunks that are not whole pages (ServerArgs.check_server_args)."""
+    key, page = "max_num_batched_tokens", _whole(allocator, "page_size", 1)
+    chunk = _whole(engine, key, rules.max_num_batched_tokens)
+    if page > 0 and chunk % page:
+        problem = f"is not a multiple of the page of {page} slots (allocator.page_size), by which prompts are cut"
+        more = -(-chunk // page) * page
+        remedy = f"set engine.{key} to {more}, or another multiple of {page}"
+        yield Mistake(f"engine.{key}", chunk, problem, remedy)
 
 
 def _prefix_caching(engine: Plain, rules: "Profile", scheduler: object) -> Iterator[Mistake]:

@@ -102,6 +102,11 @@ def timing_mistakes(timing: Any) -> Iterator[Mistake]:
     parameters = {key: value for key, value in timing.items() if key != "name"} if isinstance(timing, dict) else {}
     if not parameters:
         return
+    if timing.get("name") == "calibrated":
+        for name, value in parameters.items():
+            remedy = "leave it out, or use the timing roofline, which has parameters"
+            yield Mistake(f"timing.{name}", value, "is given for calibrated, which is fitted", remedy)
+        return
     from kvsim.timing.roofline import roofline_parameters
 
     for name, value in parameters.items():

@@ -125,6 +125,8 @@ def _mistake(finding: Any, data: dict[str, Any]) -> Mistake:
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         tag = context["discriminator"].strip("'")
         allowed = re.findall(r"'([^']*)'", context.get("expected_tags", ""))
+        if not allowed:
+            return Mistake(f"{key}.{tag}", MISSING, "is missing", "say which one is meant")
         chosen = value.get(tag, MISSING) if isinstance(value, dict) else value
         near = closest(chosen, allowed) if isinstance(chosen, str) else []
         guess = f"did you mean {near[0]}? there is" if near else "write the name of one:"

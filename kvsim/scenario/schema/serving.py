@@ -180,12 +180,15 @@ class CapacitySettings(Part):
 
 
 class TimingSettings(Part):
-    """How long a step takes; the keys beside `name` are parameters of the timing, as numbers from 0 on."""
+    """How long a step takes: `roofline` from the data sheet, `calibrated` from fits to published measurements.
+
+    The keys beside `name` are parameters of the roofline, as numbers from 0 on.
+    """
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Annotated[float, Field(ge=0)]] = Field(init=False)
 
-    name: Literal["roofline"] = "roofline"
+    name: Literal["roofline", "calibrated"] = "roofline"
 
     @property
     def parameters(self) -> dict[str, float]:

@@ -130,8 +130,16 @@ class SglangScheduler:
         """The last pass decoded, so that whoever runs is in the running batch. Pure."""
         return self._last is self.running and not self.running.prefills
 
-    def leapt(self, steps: int) -> None:
-        """So many passes are over in which everybody decoded, in room that nobody had to be evicted for. Mutates."""
+    @property
+    def ages(self) -> bool:
+        """Each pass counts for the age of those that come later: they must know which one they came in. Pure."""
+        return self._order.policy == "hrrn" and self.running.extended > 0
+
+    def leapt(self, steps: int) -> list[tuple[Request, bool]]:
+        """So many passes are over in which everybody decoded, in room that nobody had to be evicted for. Mutates.
+
+        Returns what `output` does for the last of them.
+        """
         running = self.running
         if running.drop(set()):
             running.full = False
@@ -141,6 +149,7 @@ class SglangScheduler:
         self.rows.grow(running.requests, steps)
         for _ in range(steps):
             self.ratio.decay()
+        return [(request, False) for request in running.requests]
 
     def _join(self) -> None:
         """Those whose prompt was completed in the last pass decode from now on; those who finished leave."""

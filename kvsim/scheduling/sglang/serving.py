@@ -43,7 +43,8 @@ class SglangServing(FollowingScheduler):
 
     def stable_steps(self, limit: int) -> int:
         # What a prompt has left is handed over to the tree when the next pass is planned.
-        steady = self._inner.steady and not any(prompt_done for _, prompt_done in self._served)
+        inner = self._inner
+        steady = inner.steady and not inner.ages and not any(prompt_done for _, prompt_done in self._served)
         return super().stable_steps(limit) if steady else 0
 
     # Coming and going.
@@ -157,4 +158,5 @@ class SglangServing(FollowingScheduler):
 
     def leapt(self, steps: int) -> None:
         super().leapt(steps)
-        self._inner.leapt(steps)
+        # Those who end by it hand over to the tree in the order of the batch, which need not be that of admission.
+        self._served = self._inner.leapt(steps)

@@ -159,7 +159,8 @@ class Walk(User):
             self.release(sequence)
         for sequence in list(self.running):
             if self.written[sequence.id] >= self._ends[sequence.id]:
-                stays = sequence.decoding and self.shares.alone(sequence.id, self.written) and self.chance(0.3)
+                alone = self.shares.alone(sequence.id, self.written) and not self.allocator.caches
+                stays = sequence.decoding and alone and self.chance(0.3)
                 (self.retire if stays else self.release)(sequence)
             elif self.chance(0.03):
                 self._preempt(sequence, for_good=self.chance(0.5))

@@ -26,7 +26,7 @@ def admitted(pool, one):
     hit = pool.lookup(one)
     one.admission = one.id
     assert isinstance(
-        pool.acquire([Ask(one, one.tokens, admit=True, gate=one.tokens, alone=True)], decodes=True), Grant
+        pool.acquire([Ask(one, one.tokens + pool.ahead, admit=True, gate=one.tokens, alone=True)], decodes=True), Grant
     )
     assert one.written == hit
     pool.settle([Chunk(one, one.tokens - hit, hit)])
@@ -75,6 +75,51 @@ def test_hits_on_free_blocks_are_part_of_the_need():
     pool.release(admitted(pool, sequence(0, 8, 8)))
     admitted(pool, sequence(2, 7))
     assert isinstance(pool.acquire([Ask(sequence(1, 9, 8), 9, admit=True, alone=True)]), Short)
+
+
+def released(pool, *sequences):
+    """All of them computed at the same time, and over."""
+    for one in [admitted(pool, one) for one in sequences]:
+        pool.release(one)
+    return pool
+
+
+def test_what_one_finds_is_its_own_before_others_of_the_same_call_take_a_block():
+    """Three blocks, all of them cached; what "2" finds is the next of the queue."""
+    pool = released(PrefixAllocator(12, block_size=4), sequence(0, 4, 4))
+    released(pool, sequence(1, 8))
+    assert pool.pool.queue() == [1, 3, 2]
+    three, two = sequence(3, 4), sequence(2, 5, 4)
+    assert isinstance(pool.acquire([Ask(three, 4, admit=True), Ask(two, 5, admit=True)]), Grant)
+    assert [pool._held[one.id].tables for one in (three, two)] == [[[3]], [[1, 2]]]
+    pool.audit([three, two])
+
+
+def test_what_two_of_one_call_find_comes_back_once():
+    pool = released(PrefixAllocator(12, block_size=4), sequence(0, 4, 4))
+    two = [sequence(1, 5, 4), sequence(2, 5, 4)]
+    assert isinstance(pool.acquire([Ask(one, 5, admit=True) for one in two]), Grant)
+    assert [pool._held[one.id].tables for one in two] == [[[1, 2]], [[1, 3]]]
+
+
+def test_a_gate_and_a_watermark_hold_nothing_back_from_the_others_of_a_call():
+    pool = PrefixAllocator(16, block_size=4, watermark=0.4)
+    asks = [Ask(sequence(1, 8), 4, admit=True, gate=8), Ask(sequence(2, 8), 4, admit=True)]
+    assert pool.watermark_blocks == 2
+    assert isinstance(pool.acquire([*asks, Ask(sequence(3, 4), 4, admit=True)]), Short)
+    assert isinstance(pool.acquire(asks), Grant)
+
+
+def test_nobody_ends_and_stays_where_what_it_holds_can_be_hit():
+    pool = PrefixAllocator(40, block_size=4)
+    one = admitted(pool, sequence(0, 8))
+    with pytest.raises(CheckError, match="prefix: request 0 has ended and is to keep its slots"):
+        pool.retire(one)
+    pool.audit([one])
+    uncached = PrefixAllocator(40, block_size=4, caching=False)
+    other = admitted(uncached, sequence(1, 8))
+    uncached.retire(other)
+    assert uncached.usage().dead == 8
 
 
 def test_one_without_content_shares_only_with_itself():
@@ -129,11 +174,18 @@ def test_what_a_waiting_one_finds_lasts_until_a_free_block_of_it_is_evicted():
     assert pool.hit_lasts(sequence(3, 9, 8), 20) == 4
 
 
+def test_where_slots_are_had_a_step_ahead_so_is_the_end_of_what_a_waiting_one_finds():
+    pool = released(PrefixAllocator(16, block_size=4, ahead=1), sequence(0, 8, 8))
+    admitted(pool, sequence(2, 3))
+    # It has slots for 4 tokens and takes the last block that holds nothing, and four steps later one that is cached.
+    assert pool.hit_lasts(sequence(3, 9, 8), 20) == 4
+
+
 @settings(max_examples=150, deadline=None)
-@given(st.data(), st.sampled_from([1, 2, 4]), st.booleans())
-def test_what_a_waiting_one_finds_lasts_for_exactly_so_many_steps(data, size, unknown_first):
+@given(st.data(), st.sampled_from([1, 2, 4]), st.booleans(), st.integers(0, 1))
+def test_what_a_waiting_one_finds_lasts_for_exactly_so_many_steps(data, size, unknown_first, ahead):
     blocks = data.draw(st.integers(6, 24))
-    pool = PrefixAllocator(size * blocks, block_size=size, unknown_first=unknown_first)
+    pool = PrefixAllocator(size * blocks, block_size=size, unknown_first=unknown_first, ahead=ahead)
     running, everyone = [], []
     for number in range(data.draw(st.integers(1, 6))):
         one = sequence(number, data.draw(st.integers(1, 3 * size)), data.draw(st.integers(0, 2 * size)))

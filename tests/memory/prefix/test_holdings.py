@@ -152,6 +152,24 @@ def test_a_shared_prefix_that_the_window_forgot_is_kept_from_its_second_sight_on
     assert [(hit.tokens, hit.junction_tokens) for hit in map(ask, (2, 3, 4))] == [(0, 0), (0, 16), (16, 0)]
 
 
+def test_where_one_window_hits_less_the_other_is_asked_again():
+    """Full attention has six blocks. The windows, of two blocks and of three, have a boundary each, and one in common.
+
+    At 24 tokens the short window has its two blocks, the long one none; at 16 the long one has its three, the short one
+    none; at 8 both have all from the start on.
+    """
+    held = holdings(60, FullGroup(), window(6), window(10))
+    holding = opened(held, 25)
+    places = {}
+    for number, cached in enumerate([(0, 1, 2, 3, 4, 5), (0, 1, 4, 5), (0, 1, 2, 3)]):
+        for place, block in zip(cached, held.pool.take(len(cached)), strict=True):
+            held.pool.store(block, (number, holding.chain[place]))
+            places[number, place] = block
+    hit = held.hit(holding, 25)
+    assert (hit.tokens, hit.junction_tokens) == (8, 24)
+    assert hit.tables == tuple([places[number, 0], places[number, 1]] for number in range(3))
+
+
 def test_without_caching_nothing_is_stored_or_hit():
     held = holdings(caching=False)
     holding, _ = computed(held, 12)

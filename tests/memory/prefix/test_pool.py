@@ -112,6 +112,7 @@ class PoolMachine(RuleBasedStateMachine):
         self.pool = BlockPool(self.blocks, unknown_first=self.unknown_first)
         self.naive = NaivePool(self.blocks, self.unknown_first)
         self.tables = []
+        self.most_references = 0
 
     @rule(count=st.integers(1, 4))
     def take(self, count):
@@ -152,6 +153,8 @@ class PoolMachine(RuleBasedStateMachine):
         assert pool.contents == len(set(naive.keys.values()))
         assert pool.cached_blocks == sum(block in naive.keys for block in naive.queue)
         assert pool.references == sum(map(len, self.tables)) == sum(naive.references.values())
+        self.most_references = max(self.most_references, pool.references)
+        assert pool.most_references == self.most_references
         pool.audit(self.tables)
 
 

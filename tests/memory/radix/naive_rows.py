@@ -3,14 +3,11 @@
 What is locked is what some list goes through; what may go is what `NaivePrefixes` says.
 """
 
-from tests.memory.naive import Naive
+from tests.memory.naive import NaiveCache
 from tests.memory.radix.naive_tree import NaivePrefixes
 
 
-class NaiveRadix(Naive):
-    grows_in_leaps = True
-    entry_bytes = 4
-
+class NaiveRadix(NaiveCache):
     def __init__(self, slots, size):
         self.size = size
         self.unowned = list(range(slots // size))

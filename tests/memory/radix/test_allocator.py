@@ -198,6 +198,14 @@ def test_the_tree_keeps_longest_what_is_most_urgent():
     assert [pool.lookup(sequence(number, 11)) for number in range(3)] == [0, 10, 0]
 
 
+def test_nobody_ends_and_stays_where_what_it_holds_can_be_hit():
+    pool = RadixAllocator(40)
+    one = admitted(pool, sequence(0, 8))
+    with pytest.raises(CheckError, match="radix: request 0 has ended and is to keep its slots"):
+        pool.retire(one)
+    pool.audit([one])
+
+
 def test_a_double_free_is_refused():
     pool = RadixAllocator(40)
     one = admitted(pool, sequence(0, 8))

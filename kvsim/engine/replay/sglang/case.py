@@ -48,7 +48,7 @@ def settings_of(case: Record) -> Record:
     """The settings with every default filled in; InputError names what is missing, unknown or wrong."""
     config = case["config"]
     mode = config.get("mode", "stream")
-    if mode not in _DEFAULTS:
+    if not isinstance(mode, str) or mode not in _DEFAULTS:
         raise InputError(f"config.mode is {mode!r}; a case of SGLang has one of {', '.join(_DEFAULTS)}")
     settings = _filled(config, _DEFAULTS[mode], "config")
     if settings.get("hicache") is not None:
@@ -86,11 +86,14 @@ def content_of(segments: object, where: str) -> Content:
     return content
 
 
-def field_of(entry: object, key: str, where: str, *, least: int | None = None) -> Any:
-    """A field of a request or an operation: a whole number from `least` on, or without that a text."""
-    value = entry.get(key) if isinstance(entry, dict) else None
+def field_of(entry: object, key: str, where: str, *, least: int | None = None, default: int | None = None) -> Any:
+    """A field of a request or an operation: a whole number from `least` on, or without that a text.
+
+    `default` holds where it is not given.
+    """
+    value = entry.get(key, default) if isinstance(entry, dict) else None
     if not (isinstance(value, str) if least is None else is_whole(value, least, MOST)):
-        what = "a text" if least is None else f"a whole number, {least} or more"
+        what = "a text" if least is None else "a whole number" + (f", {least} or more" if least >= 0 else "")
         raise InputError(f"{where}: {key} is {value!r}; it must be {what}")
     return value
 

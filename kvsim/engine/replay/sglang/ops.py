@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kvsim.engine.replay.case import Record
+from kvsim.engine.replay.case import MOST, Record
 from kvsim.engine.replay.sglang.case import content_of, field_of
 from kvsim.errors import InputError
 from kvsim.memory.radix.host import TieredRadixTree
@@ -84,12 +84,13 @@ class Operations:
 
     def _insert(self, operation: Record, where: str) -> Record:
         key = content_of(operation.get("key"), where)
+        priority = field_of(operation, "priority", where, least=-MOST, default=0)
         tokens = self.pool.floor(key.tokens)
         self.tree.make_room(tokens)
         if tokens > self.pool.free:
             raise InputError(f"{where}: the key needs {tokens:,} slots and only {self.pool.free:,} can be had")
         self.pool.take(tokens)
-        found = self.tree.insert(key, priority=operation.get("priority", 0)).found
+        found = self.tree.insert(key, priority=priority).found
         self.inserted += tokens - found
         return {"prefix_len": found, "new": tokens - found}
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kvsim.engine.replay.case import FIRST_OUTPUT_STREAM, Record, stream_run
+from kvsim.engine.replay.case import FIRST_OUTPUT_STREAM, MOST, Record, stream_run
 from kvsim.engine.replay.sglang.case import content_of, field_of
 from kvsim.engine.replay.sglang.ops import pool_state
 from kvsim.errors import InputError
@@ -131,7 +131,7 @@ class Telling:
         prompt = content_of(entry.get("prompt"), f"{where}: prompt")
         if not prompt.tokens:
             raise InputError(f"{where}: prompt has no tokens; it must have at least one")
-        stream = entry.get("out_stream", FIRST_OUTPUT_STREAM + index)
+        stream = field_of(entry, "out_stream", where, least=0, default=FIRST_OUTPUT_STREAM + index)
         self.request = Request(
             name=name,
             content=prompt,
@@ -139,7 +139,7 @@ class Telling:
             max_new=max(0, min(wanted, most_output(prompt.tokens, settings["context_len"], pool))),
             output=stream_run(stream, 0, 1),
             ignore_eos=bool(entry.get("ignore_eos", settings["ignore_eos"])),
-            priority=entry.get("priority", 0),
+            priority=field_of(entry, "priority", where, least=-MOST, default=0),
         )
         self.first_sched: int | None = None
         self.first_tok: int | None = None

@@ -1,0 +1,114 @@
+"""`kvsim validate`: how far the cost model is off on measurements that it was not fitted to."""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kvsim.cli.options import add_output_options, one_thread
+
+DATA_VARIABLE = "KVSIM_DATA"
+
+
+def add(subparsers: Any) -> None:
+    """Say what the verb takes."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "validate",
+        help="how far step times and served runs are off on held-out measurements",
+        description="Predict measured kernels and served runs from fits that saw none of their shapes, models, GPUs or "
+        "releases, and print the errors beside two baselines.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--data",
+        metavar="DIR",
+        help="a folder with any of the known tables (kernel_gemm.csv, e2e_serving.csv, ...); default: what "
+        f"{DATA_VARIABLE} names, else the small set that comes with kvsim",
+    )
+    parser.add_argument("-o", metavar="DIR", dest="folder", help="write the report and its figures there")
+    add_output_options(parser, "print the scores as JSON, and nothing else")
+    parser.set_defaults(execute=execute)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Score, write, print."""
+    import os
+
+    one_thread()
+    from kvsim.cli.show import print_json
+    from kvsim.study.validation.validate import sample_folder, validate
+
+    if args.folder is not None:
+        from kvsim.reporting.run_folder import check_writable
+
+        check_writable(args.folder)
+    named = args.data or os.environ.get(DATA_VARIABLE)
+    found = validate(Path(named) if named else sample_folder())
+    if args.folder is not None:
+        from kvsim.reporting.validation.report import write_validation
+
+        write_validation(found, args.folder)
+    if args.json:
+        print_json(found)
+    else:
+        _print(args, found)
+    return 0
+
+
+def _print(args: argparse.Namespace, found: Mapping[str, Any]) -> None:
+    from kvsim.cli.show import Justify, console, print_rows, print_text
+
+    out = console(args)
+    columns: list[tuple[str, Justify]] = [("source", "left"), ("family", "left"), ("n", "right")]
+    columns += [(f"{name}\n|error| %", "right") for name in ("median", "p90")]
+    columns += [("bias\n%", "right"), ("datasheet\nmedian %", "right"), ("line\nmedian %", "right")]
+    titles = {
+        "unseen_model": "Unseen shapes and models, on GPUs that were fitted",
+        "unseen_gpu": "Unseen GPUs: data sheet and the other GPUs' efficiencies",
+        "unseen_release": "Unseen engine releases",
+    }
+    for part, title in titles.items():
+        rows = found["summary"][part]
+        if not rows:
+            continue
+        print_text(out, title, "bold")
+        print_rows(args, columns, [_row(one) for one in rows])
+        out.print()
+    for goal in found["summary"]["targets"]:
+        print_text(out, goal_line(goal))
+    for one in found["skipped"]:
+        print_text(out, f"skipped {one['rows']} rows: {one['reason']}", "dim")
+    for line in found["not_scored_here"]:
+        print_text(out, f"not scored: {line}", "dim")
+    print_text(
+        out, f"{found['scored_rows']:,} of {found['rows']:,} rows scored; {found['provenance']['calibration']}", "dim"
+    )
+
+
+def goal_line(goal: Mapping[str, Any]) -> str:
+    """One of the project's goals and what was reached, as a line."""
+    reached = goal["reached"]
+    parts = [
+        f"{name} {100 * reached[f'{name}_abs_error']:.1f} % (goal {100 * goal[name]:.0f})"
+        for name in ("median", "p95")
+        if goal.get(name) is not None
+    ]
+    return f"{'met' if goal['met'] else 'NOT met'}: {goal['goal']}: {', '.join(parts)}, n {reached['n']:,}"
+
+
+def _row(one: Mapping[str, Any]) -> list[str]:
+    kind = "" if one["kind"] == "kernel" else f" ({one['kind']})"
+    return [
+        one["source"].removesuffix(".csv"),
+        one["family"] + kind,
+        f"{one['n']:,}",
+        _percent(one["median_abs_error"]),
+        _percent(one["p90_abs_error"]),
+        f"{100 * one['bias']:+.1f}",
+        _percent(one["baseline_datasheet_median"]),
+        _percent(one["baseline_linear_median"]),
+    ]
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}"

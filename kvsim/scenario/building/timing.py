@@ -1,0 +1,26 @@
+"""Step times by name."""
+
+from kvsim.catalog.engines import Profile
+from kvsim.catalog.footprint import Footprint
+from kvsim.catalog.gpus import gpu
+from kvsim.scenario.schema.settings import Settings
+from kvsim.timing.interface import StepTiming
+from kvsim.timing.roofline import RooflineParameters, RooflineTiming
+
+
+def timing_of(
+    settings: Settings,
+    rules: Profile,
+    footprint: Footprint,
+    parameters: RooflineParameters,
+    *,
+    block_size: int | None,
+) -> StepTiming:
+    """Step times as the scenario asks for them; `block_size`: slots that attention looks up at a time, None: none."""
+    card = gpu(settings.gpu)
+    roofline = RooflineTiming(footprint, card, parameters, block_size=block_size)
+    if settings.timing.name == "roofline":
+        return roofline
+    from kvsim.timing.calibrated import CalibratedTiming  # late: it reads the calibrations
+
+    return CalibratedTiming(footprint, card, roofline, engine=rules.engine, version=rules.version)

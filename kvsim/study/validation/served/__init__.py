@@ -1,0 +1,1 @@
+"""Served runs: measured rows of whole engines, predicted in closed form from kernels and engine overheads."""

@@ -1,0 +1,135 @@
+"""`calibrated`: step time from kernel families fitted to published measurements, and engine overheads fitted to runs.
+
+A step takes: linear layers, experts, collectives and head of its tokens; decode attention, linear in the context read;
+prefill attention per chunk, quadratic with its cached prefix; what the engine adds per layer, step and sequence.
+Copies, mapped pages and swaps are those of the roofline. Times by number of tokens come from tables that are computed
+many entries at once; a decode batch's line in its context goes through two contexts of the fitted range.
+"""
+
+import numpy as np
+
+from kvsim.catalog.footprint import Footprint
+from kvsim.catalog.gpus import Gpu
+from kvsim.request import PS_PER_S
+from kvsim.step import StepPlan
+from kvsim.timing.families.device import of_gpu
+from kvsim.timing.families.interface import MICROSECOND, Column
+from kvsim.timing.fitting.calibration import Calibration, shipped
+from kvsim.timing.interface import Anew
+from kvsim.timing.roofline import RooflineTiming
+from kvsim.timing.steps.engine import overheads
+from kvsim.timing.steps.kernels import Kernels
+from kvsim.timing.steps.shapes import Layout, Shapes
+
+NEAR_TOKENS, FAR_TOKENS = 512, 8192
+"""Contexts per sequence between which a decode step's line is drawn: exact there, a power mean bends it elsewhere."""
+TABLE_TOKENS = 512
+"""Numbers of tokens that are computed at once."""
+
+
+class CalibratedTiming:
+    """The time of a step of `footprint.model` on GPUs of one kind, served by `engine` of a `version`.
+
+    Raises ValueError for KV of 32 bits, which no measured kernel reads.
+    """
+
+    def __init__(
+        self,
+        footprint: Footprint,
+        gpu: Gpu,
+        base: RooflineTiming,
+        *,
+        engine: str,
+        version: str,
+        calibration: Calibration | None = None,
+    ) -> None:
+        dtype = {"fp16": "bf16"}.get(footprint.weights_dtype, footprint.weights_dtype)
+        kv_dtype = {"fp16": "bf16"}.get(footprint.kv_dtype, footprint.kv_dtype)
+        if kv_dtype == "fp32":
+            raise ValueError("timing.name: calibrated: no kernel on 32-bit KV was measured; use roofline")
+        device, known = of_gpu(gpu), calibration or shipped()
+        measured, self._added = overheads(engine, version)
+        _, provenance = known.values(device.name, f"linear:{dtype}")
+        self.provenance = f"{provenance}; overheads of {measured}"
+        ranks = footprint.tensor_parallel
+        layout = Layout(tensor_parallel=ranks, expert_tensor=ranks if footprint.model.moe_layers else 1)
+        self._kernels = Kernels(
+            Shapes(footprint.model, layout, dtype),
+            device,
+            known.parameters(device.name),
+            kv_dtype=kv_dtype,
+            prefill=known.prefill_kernel(device.name),
+        )
+        self._base, self._layers = base, footprint.model.layers
+        self._tables: dict[int, tuple[Column, Column]] = {}
+        self._lines: dict[int, tuple[int, int]] = {}
+        self._chunks: dict[tuple[int, int], int] = {}
+
+    def decode(self, rows: int) -> tuple[int, int]:
+        """See `StepTiming`."""
+        known = self._lines.get(rows)
+        if known is None:
+            fixed, slope = self._attention(rows) if rows else (0.0, 0.0)
+            start = self._table_s(0, rows) + self._table_s(1, rows) + self._engine_s(rows) + fixed
+            known = self._lines[rows] = (max(1, round(PS_PER_S * start)), round(PS_PER_S * slope))
+        return known
+
+    def anew(self, rows: int, tokens: int) -> Anew:
+        """See `StepTiming`. Nobody measured an engine that keeps nothing: the roofline's."""
+        return self._base.anew(rows, tokens)
+
+    def step_ps(self, plan: StepPlan) -> int:
+        """See `StepTiming`."""
+        if plan.pairs:
+            return self._base.step_ps(plan)
+        rows, context, _ = plan.rows
+        if plan.chunks:
+            computed_ps = self._prompts_ps(rows, plan.padded_chunks)
+        else:
+            computed_ps = self.decode(rows)[0]
+        return computed_ps + self.decode(rows)[1] * context + self._base.moved_ps(plan)
+
+    def _prompts_ps(self, rows: int, chunks: list[tuple[int, int]]) -> int:
+        """Prompt chunks beside decoding rows: what they add to the rows' own step is scaled as prompts are."""
+        tokens = sum(length for length, _ in chunks)
+        alone = self._table_s(0, rows)
+        added = self._table_s(0, rows + tokens) - alone
+        fixed = self._attention(rows)[0] if rows else 0.0
+        sampled = rows + len(chunks)
+        seconds = alone + self._added.prompt_scale * added + self._table_s(1, sampled) + fixed + self._engine_s(sampled)
+        return max(1, round(PS_PER_S * seconds)) + sum(self._chunk_ps(length, written) for length, written in chunks)
+
+    def _chunk_ps(self, length: int, written: int) -> int:
+        known = self._chunks.get((length, written))
+        if known is None:
+            parts = self._kernels.attend(np.array([float(length)]), np.array([float(written)]))
+            scale = self._added.attention_scale * self._added.prompt_scale
+            known = self._chunks[length, written] = round(PS_PER_S * scale * float(parts[0]))
+        return known
+
+    def _attention(self, rows: int) -> tuple[float, float]:
+        """(seconds without context, seconds per context token) of decode attention of all layers."""
+        sequences = np.array([float(rows)] * 2)
+        near, far = self._kernels.attend_decode(sequences, np.array([float(NEAR_TOKENS), float(FAR_TOKENS)]))
+        near, far = float(near) * self._added.attention_scale, float(far) * self._added.attention_scale
+        slope = max(0.0, (far - near) / (FAR_TOKENS - NEAR_TOKENS))
+        return max(0.0, near - slope * NEAR_TOKENS), slope / rows
+
+    def _table_s(self, which: int, tokens: int) -> float:
+        """What a number of tokens alone decides: 0 linear layers, experts and collectives of so many, 1 their head."""
+        if not tokens:
+            return 0.0
+        block = (tokens - 1) // TABLE_TOKENS
+        tables = self._tables.get(block)
+        if tables is None:
+            first = block * TABLE_TOKENS + 1
+            parts = self._kernels.tokens(np.arange(first, first + TABLE_TOKENS, dtype=np.float64))
+            added = self._added
+            layers = added.linear_scale * parts.linear + added.experts_scale * parts.experts
+            layers = layers + added.collectives_scale * parts.collectives
+            tables = self._tables[block] = (np.asarray(layers), np.asarray(added.linear_scale * parts.head))
+        return float(tables[which][(tokens - 1) % TABLE_TOKENS])
+
+    def _engine_s(self, sequences: int) -> float:
+        added = self._added
+        return MICROSECOND * (added.layer_us * self._layers + added.step_us + added.sequence_us * sequences)

@@ -1,0 +1,1 @@
+"""From measured rows to parameters: reading tables, robust fits, calibrations as data."""

@@ -1,0 +1,201 @@
+"""A calibration: fitted parameters by GPU and family as data, and what stands in for a GPU or family without any.
+
+Order of stand-ins, each said in `provenance`: the GPU's own fit; the median of fits of its architecture; the median of
+all GPUs' fits; a narrower type's family borrows from the next wider one's.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from kvsim.errors import InputError
+from kvsim.timing.families import device, family
+from kvsim.timing.families.interface import starts
+from kvsim.timing.fitting.robust import Fitted, median_of
+
+FITTED = "fitted to published measurements"
+DATASHEET = "datasheet and the median of other GPUs' efficiencies"
+STARTS = "datasheet and stated efficiencies"
+
+BORROWS = {
+    "linear:fp4": "linear:fp8",
+    "linear:int4": "linear:bf16",
+    "linear:int8": "linear:bf16",
+    "moe:int4": "moe:w4a16",
+    "moe:fp4": "moe:w4a16",
+    "moe:fp8": "moe:fp8_block",
+    "moe:int8": "moe:bf16",
+    "moe:w4a16": "moe:bf16",
+    "decode_attention:int8": "decode_attention:fp8",
+    "decode_attention:int4": "decode_attention:fp8",
+    "prefill_attention:packed": "prefill_attention:by_head",
+}
+"""The family whose parameters stand in where nobody measured one: shares carry over, bytes and peaks are the type's."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The fit of one family on one GPU: values, relative standard errors, rows, fitted ranges, groups, error left."""
+
+    gpu: str
+    family: str
+    values: dict[str, float]
+    relative_errors: dict[str, float]
+    rows: int
+    ranges: dict[str, tuple[float, float]]
+    source: str
+    input_hash: str
+    median_abs_error: float
+    p90_abs_error: float
+    groups: tuple[str, ...] = ()
+    """Shapes that the fit has seen."""
+
+    def as_json(self) -> dict[str, Any]:
+        """For a data file: every parameter with unit, value and standard error."""
+        units = {one.name: one.unit for one in family(self.family).parameters}
+        return {
+            "parameters": {
+                name: {
+                    "value": _short(value),
+                    "standard_error": _short(value * self.relative_errors[name]),
+                    "unit": units[name],
+                }
+                for name, value in self.values.items()
+            },
+            "rows": self.rows,
+            "fitted_range": {name: [low, high] for name, (low, high) in self.ranges.items()},
+            "median_abs_error": _short(self.median_abs_error),
+            "p90_abs_error": _short(self.p90_abs_error),
+            "source": self.source,
+            "input_sha256": self.input_hash,
+            "shapes": list(self.groups),
+        }
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Fits by (GPU, family). Immutable; `without` gives what an unseen GPU would see."""
+
+    entries: Mapping[tuple[str, str], Entry] = field(default_factory=dict)
+    provenance: str = FITTED
+
+    @cached_property
+    def gpus(self) -> tuple[str, ...]:
+        """Every GPU with a fit."""
+        return tuple(sorted({gpu for gpu, _ in self.entries}))
+
+    def without(self, gpus: Iterable[str]) -> "Calibration":
+        """The same fits but those of these GPUs."""
+        left = set(gpus)
+        return Calibration({key: one for key, one in self.entries.items() if key[0] not in left}, self.provenance)
+
+    def values(self, gpu: str, name: str) -> tuple[dict[str, float], str]:
+        """(parameters of that family on that GPU, where they come from)."""
+        own = self.entries.get((gpu, name))
+        if own is not None:
+            return own.values, self.provenance
+        arch = device(gpu).arch
+        others = {one.gpu: one.values for (_, kind), one in self.entries.items() if kind == name}
+        near = {other: values for other, values in others.items() if device(other).arch == arch}
+        if near:
+            return median_of(near), DATASHEET
+        if name in BORROWS and (gpu, BORROWS[name]) in self.entries:
+            return self.values(gpu, BORROWS[name])
+        if others:
+            return median_of(others), DATASHEET
+        if name in BORROWS:
+            return self.values(gpu, BORROWS[name])
+        return starts(family(name)), STARTS
+
+    def parameters(self, gpu: str) -> "Parameters":
+        """Every family's parameters for that GPU, looked up on first use."""
+        return Parameters(self, gpu)
+
+    def prefill_kernel(self, gpu: str) -> str:
+        """Which kind of prefill kernel fits that GPU better: `packed` or `by_head`."""
+        fits = {kind: self.entries.get((gpu, f"prefill_attention:{kind}")) for kind in ("packed", "by_head")}
+        packed, by_head = fits["packed"], fits["by_head"]
+        if packed is not None and by_head is not None:
+            return "packed" if packed.median_abs_error < by_head.median_abs_error else "by_head"
+        if packed is not None or by_head is not None:
+            return "packed" if packed is not None else "by_head"
+        arch = device(gpu).arch
+        near = [key for key in self.entries if key[1] == "prefill_attention:packed" and device(key[0]).arch == arch]
+        return "packed" if near else "by_head"
+
+
+class Parameters(dict[str, Mapping[str, float]]):
+    """Parameters by family of one GPU; a family is looked up when it is first asked for.
+
+    In a model, engines fuse the quantisation of activations into the kernel before: narrow linear layers keep the fixed
+    cost of the 16-bit ones and lose the time of quantising that a lone micro-benchmark shows.
+    """
+
+    def __init__(self, calibration: Calibration, gpu: str) -> None:
+        super().__init__()
+        self._calibration, self._gpu = calibration, gpu
+
+    def __missing__(self, name: str) -> Mapping[str, float]:
+        values, _ = self._calibration.values(self._gpu, name)
+        if name in ("linear:fp8", "linear:fp4"):
+            wide, _ = self._calibration.values(self._gpu, "linear:bf16")
+            values = values | {"fixed_us": wide["fixed_us"], "quantise_ps": 0.0, "one_row_us": 0.0}
+        self[name] = values
+        return values
+
+
+def entry(gpu: str, name: str, fitted: Fitted, **about: Any) -> Entry:
+    """A fit with what is to be said about it."""
+    return Entry(gpu, name, fitted.values, fitted.relative_errors, fitted.rows, **about)
+
+
+def to_json(calibration: Calibration) -> dict[str, Any]:
+    """The data file of a calibration."""
+    by_gpu: dict[str, Any] = {}
+    for gpu, name in sorted(calibration.entries):
+        by_gpu.setdefault(gpu, {})[name] = calibration.entries[gpu, name].as_json()
+    return {"format": "kvsim calibration 1", "provenance": calibration.provenance, "gpus": by_gpu}
+
+
+def read(path: Path) -> Calibration:
+    """The calibration in a file that `kvsim calibrate fit` wrote. Raises InputError naming the file."""
+    try:
+        return of_json(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: is no calibration ({error!r}); `kvsim calibrate fit` writes one") from None
+
+
+def of_json(data: Mapping[str, Any]) -> Calibration:
+    """The calibration that `to_json` wrote."""
+    entries = {}
+    for gpu, families in data["gpus"].items():
+        for name, one in families.items():
+            values = {key: float(each["value"]) for key, each in one["parameters"].items()}
+            entries[gpu, name] = Entry(
+                gpu,
+                name,
+                values,
+                {key: each["standard_error"] / each["value"] for key, each in one["parameters"].items()},
+                int(one["rows"]),
+                {key: (float(low), float(high)) for key, (low, high) in one["fitted_range"].items()},
+                one["source"],
+                one["input_sha256"],
+                float(one["median_abs_error"]),
+                float(one["p90_abs_error"]),
+                tuple(one["shapes"]),
+            )
+    return Calibration(entries, data["provenance"])
+
+
+def shipped() -> Calibration:
+    """The calibrations that come with kvsim, fitted to published measurements."""
+    text = files("kvsim.timing").joinpath("data/calibrations.json").read_text("utf-8")
+    return of_json(json.loads(text))
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.6g}")

@@ -1,0 +1,48 @@
+"""What an engine adds to the kernels of a step, as shipped: fitted to published served runs (`data/engines.json`)."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
+
+FIRST_VLLM = (0, 6)
+"""vLLM before this release is scheduled as the one of 2023 that was measured: its CPU work stands between steps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overheads:
+    """Scales of kernels against micro-benchmarks, and microseconds per layer, step and sequence."""
+
+    linear_scale: float
+    experts_scale: float
+    attention_scale: float
+    collectives_scale: float
+    prompt_scale: float
+    layer_us: float
+    step_us: float
+    sequence_us: float
+
+
+def overheads(engine: str, version: str) -> tuple[str, Overheads]:
+    """(name of the measured engine, its overheads): of the engine itself where it was measured, else of vLLM."""
+    measured = _measured()
+    name = engine if engine in measured else "vllm"
+    if name == "vllm" and _release(version) < FIRST_VLLM:
+        name = "vllm-2023"
+    return name, Overheads(**{one.name: measured[name][one.name] for one in fields(Overheads)})
+
+
+@cache
+def _measured() -> Mapping[str, Mapping[str, float]]:
+    table = json.loads(files("kvsim.timing").joinpath("data/engines.json").read_text("utf-8"))
+    return {
+        name: {key: one["value"] for key, one in entry["parameters"].items()}
+        for name, entry in table["engines"].items()
+    }
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """(0, 33) for "0.33.1"; a release that states no number is the newest."""
+    parts = [int(part) for part in version.split(".")[:2] if part.isdecimal()]
+    return tuple(parts) if parts else (1 << 30,)

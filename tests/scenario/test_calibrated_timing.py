@@ -1,0 +1,48 @@
+"""`timing: calibrated` in a scenario: leaps and single steps agree to the bit, and its parameters are no user's."""
+
+import json
+
+import pytest
+
+from kvsim.cli.main import main
+
+SCENARIO = """
+model: llama-3.1-8b
+gpu: H100
+engine: {profile: vllm@0.33-sync, max_num_batched_tokens: 2048, max_model_len: 4096}
+pool: {blocks: 3000}
+timing: calibrated
+workload: {requests: 40, rate: 20/s, prompt_tokens: 700, output_tokens: 200}
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    path = tmp_path / "calibrated.yaml"
+    path.write_text(SCENARIO)
+    return path
+
+
+def run(path, capsys, *options):
+    assert main(["run", str(path), "--json", *options]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_leaping_and_stepping_give_the_same_answer(scenario, capsys):
+    assert run(scenario, capsys) == run(scenario, capsys, "--stepwise", "--check")
+
+
+def test_the_answer_says_that_it_was_fitted(scenario, capsys):
+    assert "fitted to published measurements" in json.dumps(run(scenario, capsys)["provenance"])
+
+
+def test_the_roofline_stays_the_default(scenario, capsys):
+    scenario.write_text(SCENARIO.replace("timing: calibrated\n", ""))
+    assert run(scenario, capsys)["provenance"]["timing"] == "datasheet"
+
+
+def test_a_parameter_of_the_roofline_is_refused_with_a_remedy(scenario, capsys):
+    text = SCENARIO.replace("timing: calibrated", "timing: {name: calibrated, step_overhead_s: 0.1}")
+    scenario.write_text(text)
+    assert main(["run", str(scenario)]) == 2
+    assert "timing.step_overhead_s" in capsys.readouterr().err
