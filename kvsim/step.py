@@ -11,8 +11,8 @@ from kvsim.request import Sequence
 CLASSES = ("used", "reserved", "internal", "dead", "moving", "cached", "external", "free")
 """The eight classes of the accounting identity; every slot of a pool is in exactly one of them."""
 
-CAUSES = ("capacity", "fragmentation", "never", "outgrown", "activation")
-"""Why an allocation could not be met at once."""
+CAUSES = ("capacity", "fragmentation", "never", "outgrown", "activation", "queue")
+"""Why an allocation could not be met at once, or was not even tried: as many wait as may."""
 
 ENDS = ("finished", "rejected", "cancelled", "aborted", "unfinished")
 """How a request ends; every request ends in exactly one of these ways."""

@@ -6,6 +6,7 @@ that comes in the middle cuts the leap at the end of the step in progress. With 
 reaches the same state, times and records, bit for bit.
 """
 
+import sys
 from collections.abc import Callable, Iterable
 
 from simpy import Event
@@ -32,8 +33,8 @@ class Replica:
     """Serves requests on one pool.
 
     `reference_need` is the room in slots by which holes are judged while nothing waits. From `horizon_ps` on no step
-    starts any more. `auditor` counts everything again after each step; `on_end` is called with the record of each
-    request that has ended.
+    starts any more. A request that comes while `max_queued` sequences wait is rejected (None: no limit). `auditor`
+    counts everything again after each step; `on_end` is called with the record of each request that has ended.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Replica:
         reference_need: int,
         leaps: bool = True,
         horizon_ps: int | None = None,
+        max_queued: int | None = None,
         auditor: Auditor | None = None,
         on_end: OnEnd | None = None,
     ) -> None:
@@ -63,6 +65,7 @@ class Replica:
         """No more requests will come."""
         self._leaps = leaps
         self._horizon_ps = horizon_ps
+        self._max_queued = sys.maxsize if max_queued is None else max_queued
         self._auditor = auditor
         self._on_end = on_end
         self._progress = ProgressWatch(scheduler, scheduler.silent_steps(max_model_len))
@@ -90,11 +93,11 @@ class Replica:
             journey.cut(most)
         self.end_ps = now
         need = first_need(self.scheduler, journey)
-        if request.prompt_tokens >= self.max_model_len or need > allocator.most_slots:
+        never = request.prompt_tokens >= self.max_model_len or need > allocator.most_slots
+        refusal = None if never else self.scheduler.impossible(journey.sequence)
+        if never or (refusal is None and self.scheduler.waiting_count >= self._max_queued):
             use = self._flight.use(now) if self._flight else allocator.usage()
-            refusal: Short | None = Short("never", need, use.free, use.largest_hole)
-        else:
-            refusal = self.scheduler.impossible(journey.sequence)
+            refusal = Short("never" if never else "queue", need, use.free, use.largest_hole)
         if refusal:
             self._ended(recording.rejected(now, journey, refusal))
             return

@@ -45,6 +45,7 @@ def simulate(
     window: str = "auto",
     warmup_ps: int = 0,
     horizon_ps: int | None = None,
+    max_queued: int | None = None,
     stepwise: bool = False,
     check: bool = False,
     addresses: bool = False,
@@ -56,7 +57,8 @@ def simulate(
 ) -> RunLog:
     """Serve `requests` (in order of arrival) until all have ended, or up to `horizon_ps`.
 
-    `window` and `warmup_ps` say what is measured (see `MemoryRecorder`). `stepwise` turns leaps off. `check` audits
+    `window` and `warmup_ps` say what is measured (see `MemoryRecorder`). Who comes while
+    `max_queued` sequences wait is rejected. `stepwise` turns leaps off. `check` audits
     everything after every step. `addresses` records where every slot goes (`RunLog.recording.addresses`), step by step
     as with `stepwise`. `layers` says which layer of sharing contents belong to. `kv_events` keeps what happens in a
     cache, event by event. `on_end` is called with the record of each request that ends, and `after` closes the loop:
@@ -97,6 +99,7 @@ def simulate(
         reference_need=reference_need,
         leaps=not (stepwise or addresses),
         horizon_ps=horizon_ps,
+        max_queued=max_queued,
         auditor=Auditor() if check else None,
         on_end=on_end if feedback is None else _both(feedback.ended, on_end),
     )

@@ -114,7 +114,8 @@ TABLES: Mapping[str, TableForm] = {
             "time_s": Column("double", "when the episode began, seconds"),
             "request": Column("int64", "id of the request"),
             "cause": Column("string", "capacity (too few free slots), fragmentation (enough, but in holes too small), "
-                            "never (more than there will ever be), outgrown (alone and still too large), activation"),
+                            "never (more than there will ever be), outgrown (alone and still too large), activation, "
+                            "queue (as many waited as may)"),
             "outcome": Column("string", "wait, preempt, compact, reject or abort"),
             "need_tokens": Column("int64", "slots it needed, tokens"),
             "free_tokens": Column("int64", "slots that were free, tokens"),

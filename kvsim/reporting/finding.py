@@ -179,6 +179,17 @@ def _refused(result: Result) -> str:
 
 def _why(result: Result) -> str:
     """Why requests can never fit: the shortest prompt of those refused tells it where all were, else the longest."""
+    turned_away = result.metrics["blocked"].get("queue", 0)
+    if not turned_away:
+        return _never(result)
+    most = result.scenario_resolved.get("engine.max_queued_requests", {}).get("value")
+    queue = f"{'' if most is None else f'{most:,} '}others waited already (engine.max_queued_requests)"
+    if turned_away == result.metrics["rejected"]:
+        return queue
+    return f"{turned_away:,} since {queue}; {_never(result)}"
+
+
+def _never(result: Result) -> str:
     refusals = result.refusals or _refusals(result.tables)
     least, greatest = refusals.least, refusals.greatest
     assert least is not None
@@ -198,11 +209,13 @@ def _why(result: Result) -> str:
 def _refusals(tables: Mapping[str, Mapping[str, Sequence[Any]]]) -> Refusals:
     """The same from the tables of a run."""
     requests, events = tables["requests"], tables["events"]
-    told = zip(events.get("request", ()), events.get("outcome", ()), events.get("need_tokens", ()), strict=True)
-    needs = {who: need for who, outcome, need in told if outcome == "reject"}
+    columns = (events.get(name, ()) for name in ("request", "outcome", "cause", "need_tokens"))
+    rejected = [(who, cause, need) for who, outcome, cause, need in zip(*columns, strict=True) if outcome == "reject"]
+    turned_away = {who for who, cause, _ in rejected if cause == "queue"}
+    needs = {who: need for who, _, need in rejected}
     refusals = Refusals()
     for prompt, number, end in zip(requests["prompt_tokens"], requests["id"], requests["end"], strict=True):
-        if end == "rejected":
+        if end == "rejected" and number not in turned_away:
             refusals.add(prompt, number, needs.get(number, 0))
     return refusals
 

@@ -74,6 +74,7 @@ def run(
         window=settings.window.until,
         warmup_ps=settings.window.warmup,
         horizon_ps=settings.horizon,
+        max_queued=settings.engine.max_queued_requests,
         stepwise=stepwise,
         check=check,
         addresses=addresses,

@@ -179,7 +179,7 @@ def test_blocked_allocations_are_counted_by_cause():
         journey = Journey(Request(number, 0, 1, 1), Sequence(number, 1, None), 1, "eos")
         run.requests.blocked(0, journey, Short(cause, 1, 0, 0), "wait")
     blocked = metrics(run)["blocked"]
-    assert blocked == {"capacity": 2, "fragmentation": 0, "never": 1, "outgrown": 0, "activation": 0}
+    assert blocked == {"capacity": 2, "never": 1, "fragmentation": 0, "outgrown": 0, "activation": 0, "queue": 0}
 
 
 def test_latencies_are_what_their_names_say():

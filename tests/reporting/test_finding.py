@@ -21,7 +21,8 @@ def refused(prompts, need, pool=400, arrived=None):
     result.tables["requests"] = {"id": ids, "prompt_tokens": prompts + [1] * (arrived - len(prompts)), "end": ends}
     rejected = ids[: len(prompts)]
     outcomes = ["reject"] * len(rejected)
-    result.tables["events"] = {"request": rejected, "outcome": outcomes, "need_tokens": [need] * len(rejected)}
+    columns = {"outcome": outcomes, "cause": ["never"] * len(rejected), "need_tokens": [need] * len(rejected)}
+    result.tables["events"] = {"request": rejected, **columns}
     return result
 
 
@@ -114,6 +115,20 @@ def test_some_that_were_rejected_are_told_after_the_finding():
         " 2 of 10 requests were rejected: the longest prompt, 700 tokens, needs room for 704 tokens and does not fit "
         "the pool of 400."
     )
+
+
+def test_those_who_were_turned_away_are_told_apart_from_those_who_never_fit():
+    result = refused([500, 700, 900], 904, arrived=10)
+    result.tables["events"]["cause"] = ["queue", "never", "queue"]
+    result.metrics["blocked"] = result.metrics["blocked"] | {"queue": 2, "never": 1}
+    result.scenario_resolved["engine.max_queued_requests"] = {"value": 4, "source": "line 3"}
+    others = "4 others waited already (engine.max_queued_requests)"
+    assert finding([result]).endswith(
+        f" 3 of 10 requests were rejected: 2 since {others}; a prompt of 700 tokens needs room for 904 tokens and does "
+        "not fit the pool of 400."
+    )
+    result.metrics["blocked"] |= {"queue": 3, "never": 0}
+    assert finding([result]).endswith(f" 3 of 10 requests were rejected: {others}.")
 
 
 def test_a_variant_that_served_nothing_is_named_and_comes_first():

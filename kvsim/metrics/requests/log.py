@@ -66,7 +66,8 @@ class RequestLog:
         self.arrive(journey)
         self.blocked(now_ps, journey, short, "reject")
         request = journey.request
-        self.refusals.add(request.prompt_tokens, request.id, short.need_slots)
+        if short.cause != "queue":
+            self.refusals.add(request.prompt_tokens, request.id, short.need_slots)
         records = [self.end(now_ps, sample, "rejected", 0) for sample in journey.samples]
         record = records[-1]
         assert record is not None

@@ -1,4 +1,4 @@
-"""Which prompts were refused: enough of it to say why."""
+"""Which prompts were refused since they can never be served: enough of it to say why."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ class Refused(NamedTuple):
 
 
 class Refusals:
-    """The least and the greatest of those that were rejected."""
+    """The least and the greatest of those that were rejected for what they are, not for who waited."""
 
     def __init__(self) -> None:
         self.least: Refused | None = None

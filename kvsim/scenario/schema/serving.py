@@ -31,6 +31,9 @@ class EngineSettings(Part):
     """Engine and release whose rules and defaults hold."""
     max_num_seqs: Count | None = None
     """The most sequences that run at once."""
+    max_queued_requests: Count | None = None
+    """The most sequences that wait; whoever comes while so many do is rejected at once, as servers do with 429 or 503;
+    absent: any number may wait."""
     max_num_batched_tokens: Count | None = None
     """The token budget of a step."""
     max_model_len: Count | None = None
