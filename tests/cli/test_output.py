@@ -76,6 +76,8 @@ def test_an_interrupt_while_the_program_is_still_loading_is_quiet(tmp_path):
     """The signal comes with the first import of a command; before that, Python itself is loading."""
     program = (
         "import builtins, os, signal, sys\n"
+        # Whoever starts the tests in the background has the signal ignored, and children inherit that.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "load = builtins.__import__\n"
         "def interrupted(name, *rest, **options):\n"
         "    if name == 'argparse':\n"
