@@ -6,7 +6,7 @@ schedulers are only ever handed a `Sequence`.
 
 from dataclasses import dataclass
 
-from kvsim.content import Content
+from kvsim.content import ENDLESS, Content, Run, own_stream
 
 PS_PER_S = 10**12
 """The clock counts integer picoseconds, so that a leap over many steps adds up to the same bits as the steps."""
@@ -76,6 +76,11 @@ class Sequence:
     """Sequences that it is, or will be once its samples have forked off."""
     gone: bool = False
     """Left while it waited (cancelled); the queue drops it when it comes to it."""
+
+    @property
+    def contents(self) -> Content:
+        """What its tokens are, prompt and all that may follow; where nobody has told, tokens that only it has."""
+        return self.content or Content([Run(own_stream(self.id), 0, ENDLESS)])
 
     @property
     def reach(self) -> int:

@@ -43,6 +43,13 @@ class WrittenBooks(Allocator):
             chunk.sequence.written += chunk.tokens
             self._prefill_written += chunk.tokens
 
+    def _check_written(self, owners: Iterable[Sequence]) -> None:
+        """CheckError where those who own something have written another number of tokens than is counted."""
+        written = sum(self.decodes.written_of(sequence) for sequence in owners)
+        counted = self._prefill_written + self.decodes.written + self.dead
+        if written != counted:
+            raise CheckError(f"{self.name}: live requests have written {written} tokens, {counted} are counted")
+
     def _leave(self, sequence: Sequence) -> None:
         """It decodes no more."""
         self.decodes.leave(sequence)

@@ -7,11 +7,13 @@ A step costs O(running), and so does a leap, whatever its length.
 
 from abc import ABC, abstractmethod
 from collections import deque
+from typing import Any
 
+from kvsim.memory.held import HeldBooks
 from kvsim.memory.host import HostPool
 from kvsim.memory.interface import Allocator
 from kvsim.request import Sequence
-from kvsim.step import Chunk, Rows, Short, StepPlan
+from kvsim.step import Preempted, Rows, Short, StepPlan
 
 
 class FollowingScheduler(ABC):
@@ -22,8 +24,9 @@ class FollowingScheduler(ABC):
 
     host: HostPool | None = None
 
-    def __init__(self, allocator: Allocator, *, depth: int, max_num_batched_tokens: int) -> None:
-        self.allocator = allocator
+    def __init__(self, allocator: HeldBooks[Any], *, depth: int, max_num_batched_tokens: int) -> None:
+        self.allocator: Allocator = allocator
+        self._books = allocator
         self.depth = depth
         self.max_num_batched_tokens = max_num_batched_tokens
         self.running: dict[int, Sequence] = {}
@@ -122,9 +125,22 @@ class FollowingScheduler(ABC):
     def _leave(self, sequence: Sequence) -> None:
         """It has ended: what it holds is given back, and what is in flight for it is lost."""
 
-    @abstractmethod
     def _forget(self, sequence: Sequence) -> None:
-        """It runs no more; takes it out of `running` and out of what is written."""
+        """It runs no more, and what it has written counts no more."""
+        del self.running[sequence.id]
+        self._books.lets_go(sequence)
+
+    def _loses(self, plan: StepPlan, sequence: Sequence, *, fails: bool) -> None:
+        """A running sequence has lost its slots: it waits again, or `fails` for good."""
+        decoding, lost = sequence.decoding, self.allocator.decodes.written_of(sequence)
+        self._forget(sequence)
+        if fails:
+            plan.aborted.append(sequence)
+            self._leave(sequence)
+            return
+        plan.preempted.append(Preempted(sequence, lost, decoding))
+        sequence.written = 0
+        self._waiting[sequence.id] = sequence
 
     def _starts(self, sequence: Sequence) -> None:
         """It runs from now on."""
@@ -141,14 +157,17 @@ class FollowingScheduler(ABC):
     def launched(self, plan: StepPlan) -> None:
         """See `Scheduler`."""
         plan.decodes = 0 if plan.stalled else self.allocator.decodes.count
-        plan.chunks = [chunk for chunk in plan.chunks if self._counts(plan, chunk)]
-
-    @abstractmethod
-    def _counts(self, plan: StepPlan, chunk: Chunk) -> bool:
-        """What it computes still belongs to somebody."""
+        # Whoever has left or was preempted since it was planned is computed in vain.
+        running = self.running
+        plan.chunks = [chunk for chunk in plan.chunks if running.get(chunk.sequence.id) is chunk.sequence]
 
     @abstractmethod
     def complete(self, plan: StepPlan) -> list[Sequence]: ...
+
+    def _landed(self, plan: StepPlan) -> None:
+        """The oldest plan in flight is over."""
+        assert self._flight[0] is plan
+        self._flight.popleft()
 
     def _written(self, plan: StepPlan) -> list[Sequence]:
         """What the step computed is written; returns those whose prompt is complete: they decode from now on."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 
-from kvsim.content import Content, Layers, Run, own_stream
+from kvsim.content import Content, Layers
 from kvsim.engine.clock import Clock
 from kvsim.engine.prefixes.moment import Moment
 from kvsim.memory.interface import Allocator
@@ -31,8 +31,7 @@ class CacheWatch:
 
         Once for each admission.
         """
-        runs = sequence.content.runs if sequence.content else [Run(own_stream(sequence.id), 0, sequence.written)]
-        return self._layers.split(runs, sequence.written), self.residency.regret.pop(sequence.id, 0)
+        return self._layers.split(sequence.contents.runs, sequence.written), self.residency.regret.pop(sequence.id, 0)
 
     # What the cache tells.
 

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 from typing import NamedTuple
 
-from kvsim.content import ENDLESS, Content, Run, own_stream
+from kvsim.content import ENDLESS
 from kvsim.errors import CheckError
+from kvsim.memory.held import HeldBooks
 from kvsim.memory.paged import TABLE_ENTRY_BYTES
 from kvsim.memory.phases import PhaseMembers, phases_of
 from kvsim.memory.prefix.full import FullGroup
@@ -18,7 +19,6 @@ from kvsim.memory.prefix.leap import PrefixLeap
 from kvsim.memory.prefix.lookup import Hit
 from kvsim.memory.prefix.pool import BlockPool
 from kvsim.memory.residency import CacheListener
-from kvsim.memory.written import WrittenBooks
 from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, Grant, PoolUse, Short
 
@@ -33,7 +33,7 @@ class _Asked(NamedTuple):
     """What must be there for it to be admitted, if that may be more."""
 
 
-class PrefixAllocator(WrittenBooks):
+class PrefixAllocator(HeldBooks[Holding]):
     """Blocks, block tables, and the map from contents to blocks.
 
     `block_size` is in slots. `watermark` is the share of all blocks that an admission must leave free while anything is
@@ -72,8 +72,6 @@ class PrefixAllocator(WrittenBooks):
         self.holdings = Holdings(
             self.pool, [FullGroup()], block_size=block_size, max_model_len=ENDLESS, caching=caching
         )
-        self._held: dict[int, Holding] = {}
-        """Block tables of those who own something."""
         self._next: tuple[int, Holding] | None = None
         """The latest sequence that owns nothing and was looked up: the head of a queue comes again and again."""
         self.members = PhaseMembers(phases_of(block_size))
@@ -134,8 +132,7 @@ class PrefixAllocator(WrittenBooks):
         if held is None and self._next and self._next[0] == sequence.id:
             held = self._next[1]
         if held is None:
-            content = sequence.content or Content([Run(own_stream(sequence.id), 0, ENDLESS)])
-            held = self.holdings.open(content, sequence.prompt_tokens, owner=sequence.id)
+            held = self.holdings.open(sequence.contents, sequence.prompt_tokens, owner=sequence.id)
             self._next = sequence.id, held
         return held
 
@@ -150,15 +147,8 @@ class PrefixAllocator(WrittenBooks):
 
     def audit(self, live: Iterable[Sequence]) -> None:
         """The block tables of the live ones against the pool, and what they have written against the counts."""
-        owners = [sequence for sequence in live if sequence.id in self._held]
-        if len(owners) != len(self._held):
-            strays = len(self._held) - len(owners)
-            raise CheckError(f"{self.name}: {strays} requests own blocks and are not live (a leak)")
+        owners = self._owners(live, "own blocks")
         self.pool.audit(self._held[sequence.id].tables[0] for sequence in owners)
-        written = sum(self.decodes.written_of(sequence) for sequence in owners)
-        counted = self._prefill_written + self.decodes.written + self.dead
-        if written != counted:
-            raise CheckError(f"{self.name}: live requests have written {written} tokens, {counted} are counted")
         if strays := self.members.strays():
             raise CheckError(f"{self.name}: {strays} sequences are counted in a phase and are not there")
 
@@ -257,19 +247,6 @@ class PrefixAllocator(WrittenBooks):
         self._forget(sequence)
         self.holdings.release(held)
         self.count()
-
-    # For schedulers that follow each request and get and give back its blocks themselves.
-
-    def takes(self, sequence: Sequence, holding: Holding, hit_tokens: int) -> None:
-        """A sequence holds blocks now, the first of which were found cached. Mutates."""
-        self._held[sequence.id] = holding
-        sequence.written = hit_tokens
-        self._prefill_written += hit_tokens
-
-    def lets_go(self, sequence: Sequence) -> None:
-        """A sequence holds nothing any more, and what it had written counts no more. Mutates."""
-        del self._held[sequence.id]
-        self._forget(sequence)
 
     def count(self) -> None:
         """Bring the counts of upkeep up to date. Mutates."""

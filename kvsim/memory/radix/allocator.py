@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 from typing import NamedTuple
 
-from kvsim.content import ENDLESS, Content, Run, own_stream
 from kvsim.errors import CheckError
-from kvsim.memory.phases import PhaseLeap, phases_of
+from kvsim.memory.phases import phases_of
 from kvsim.memory.radix.interface import NoTree, PrefixTree
+from kvsim.memory.radix.leap import RowsLeap, unevicted
 from kvsim.memory.radix.node import Node
 from kvsim.memory.radix.pool import SlotPool
 from kvsim.memory.radix.row import Row, audit_rows, checkpoint, unlock
@@ -113,7 +113,7 @@ class RadixAllocator(WrittenBooks):
 
     def _find(self, sequence: Sequence) -> list[tuple[Node, int]]:
         """One that comes back from host memory brings along what it had written, and looks for nothing."""
-        return [] if sequence.written else self.tree.find(_content(sequence), sequence.tokens - 1)
+        return [] if sequence.written else self.tree.find(sequence.contents, sequence.tokens - 1)
 
     def usage(self) -> PoolUse:
         """Written slots count once, however many rows hold them; what the tree has and nobody locks is cached."""
@@ -131,17 +131,13 @@ class RadixAllocator(WrittenBooks):
         if in_rows != self._row_slots:
             raise CheckError(f"{self.name}: live requests own {in_rows} slots, {self._row_slots} are counted")
         audit_rows(self.tree, rows, in_rows)
-        written = sum(self.decodes.written_of(sequence) for sequence in owners)
-        counted = self._prefill_written + self.decodes.written + self.dead
-        if written != counted:
-            raise CheckError(f"{self.name}: live requests have written {written} tokens, {counted} are counted")
+        self._check_written(owners)
         if self.phases.recount() != self.decodes.count:
             raise CheckError(f"{self.name}: the phases do not count {self.decodes.count} decoding sequences")
 
     def listen(self, listener: CacheListener) -> None:
         """A piece is an edge of the tree."""
-        if isinstance(self.tree, RadixTree):
-            self.tree.listener = listener
+        self.tree.listener = listener
 
     # What changes it.
 
@@ -205,7 +201,7 @@ class RadixAllocator(WrittenBooks):
         row = self._rows.get(sequence.id)
         if row is None:
             # The tree keeps what is of high priority; in requests, as in vLLM's, the lower number goes first.
-            row = Row(_content(sequence), sequence.prompt_tokens, -sequence.priority)
+            row = Row(sequence.contents, sequence.prompt_tokens, -sequence.priority)
             self._rows[sequence.id] = row
             if ask.admit and not sequence.written:
                 match = self.tree.match(row.content, sequence.tokens - 1)
@@ -272,38 +268,19 @@ class RadixAllocator(WrittenBooks):
         return RadixLeap(self, limit)
 
 
-class RadixLeap(PhaseLeap):
-    """Decode steps that the free slots serve: nothing is evicted, nothing comes to the tree."""
+class RadixLeap(RowsLeap):
+    """Decode steps that the free slots serve."""
 
-    __slots__ = ("_allocator", "_use")
+    __slots__ = ("_allocator",)
 
     def __init__(self, allocator: RadixAllocator, limit: int) -> None:
         self._allocator = allocator
-        self._use = use = allocator.usage()
-        phases, clock = allocator.phases, allocator.decodes.clock
+        phases, clock, use = allocator.phases, allocator.decodes.clock, allocator.usage()
         pages = use.free // allocator.page_size
-        if not use.cached:
-            steps = phases.served(clock, limit, pages)
-        elif pages < phases.count:
-            steps = 0
-        else:
-            # Before each step there must be a page for everyone, whoever needs it, or something is evicted.
-            steps = min(limit, 1 + phases.served(clock, limit, pages - phases.count))
-        super().__init__(phases, clock, steps, others=allocator.retired_unwritten)
-
-    def use_at(self, step: int) -> PoolUse:
-        """What is cached stays."""
-        use, written = self._use, self._phases.count * step
-        taken = self._phases.blocks(self._clock, step + 1) * self._phases.size
-        free = use.free - taken
-        unwritten = use.unwritten + taken - written
-        return use._replace(used=use.used + written, unwritten=unwritten, free=free, largest_hole=free)
+        steps = unevicted(phases, clock, limit, pages) if use.cached else phases.served(clock, limit, pages)
+        super().__init__(phases, clock, steps, use, others=allocator.retired_unwritten)
 
     def apply(self, steps: int) -> None:
         """All the slots at once."""
         self._allocator.take(self._phases.blocks(self._clock, steps) * self._phases.size)
         self._allocator.decodes.advance(steps)
-
-
-def _content(sequence: Sequence) -> Content:
-    return sequence.content or Content([Run(own_stream(sequence.id), 0, ENDLESS)])

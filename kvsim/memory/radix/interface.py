@@ -11,6 +11,7 @@ from typing import NamedTuple
 from kvsim.content import Content
 from kvsim.memory.radix.node import Node
 from kvsim.memory.radix.pool import SlotPool
+from kvsim.memory.residency import CacheListener
 
 
 class Match(NamedTuple):
@@ -46,6 +47,8 @@ class PrefixTree(ABC):
     """Tokens on the device that no lock protects."""
     protected_tokens: int
     """Tokens on the device below a lock."""
+    listener: CacheListener | None = None
+    """Told what comes onto the device and leaves it; its pieces are nodes. Whoever admits tells what is found."""
 
     @property
     def tokens(self) -> int:
@@ -94,11 +97,15 @@ class PrefixTree(ABC):
         """Every node but the root, parents first. Pure."""
         return iter(())
 
-    def tell_admitted(self, sequence: int, content: Content, tokens: int, node: Node) -> None:  # noqa: B027
+    def tell_admitted(self, sequence: int, content: Content, tokens: int, node: Node) -> None:
         """Tell whoever listens that a sequence, by its id, is admitted behind what ends at `node`. Pure; O(depth).
 
         The first `tokens` tokens of its `content` are known.
         """
+        if self.listener is not None:
+            # What was evicted would come back as other edges, so that nobody knows what would have been found.
+            found = [(edge, edge.tokens) for edge in reversed(node.path())]
+            self.listener.admitted(sequence, content, tokens, found, ())
 
     def make_room(self, slots: int) -> int:
         """Evict as much as the pool lacks for `slots`; returns the tokens evicted. Mutates."""

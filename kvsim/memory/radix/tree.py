@@ -13,7 +13,6 @@ from kvsim.memory.radix.interface import Insertion, Match, PrefixTree
 from kvsim.memory.radix.leaves import LeafQueue
 from kvsim.memory.radix.node import Node, Page
 from kvsim.memory.radix.pool import SlotPool
-from kvsim.memory.residency import CacheListener
 
 
 class RadixTree(PrefixTree):
@@ -31,8 +30,6 @@ class RadixTree(PrefixTree):
         self.evictable_tokens = self.protected_tokens = 0
         self.leaves = self._queue()
         """Nodes that may be evicted now: on the device, not locked, nothing below them on the device."""
-        self.listener: CacheListener | None = None
-        """Told what comes onto the device and leaves it; its pieces are nodes. Whoever admits tells what is found."""
 
     def match(self, key: Content, limit: int | None = None) -> Match:
         end = self.pool.floor(key.tokens if limit is None else min(key.tokens, limit))
@@ -108,12 +105,6 @@ class RadixTree(PrefixTree):
         while freed < tokens and (leaf := self.leaves.pop_least()) is not None:
             freed += self._evict_leaf(leaf)
         return freed
-
-    def tell_admitted(self, sequence: int, content: Content, tokens: int, node: Node) -> None:
-        if self.listener is not None:
-            # What was evicted would come back as other edges, so that nobody knows what would have been found.
-            found = [(edge, edge.tokens) for edge in reversed(node.path())]
-            self.listener.admitted(sequence, content, tokens, found, ())
 
     def nodes(self) -> Iterator[Node]:
         """Every node but the root, parents first. Pure."""

@@ -3,20 +3,19 @@
 from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 
-from kvsim.errors import CheckError
-from kvsim.memory.phases import PhaseLeap, phases_of
+from kvsim.memory.held import HeldBooks
+from kvsim.memory.phases import phases_of
 from kvsim.memory.radix.interface import PrefixTree
+from kvsim.memory.radix.leap import RowsLeap, unevicted
 from kvsim.memory.radix.row import audit_rows
-from kvsim.memory.radix.tree import RadixTree
 from kvsim.memory.residency import CacheListener
-from kvsim.memory.written import WrittenBooks
 from kvsim.request import Sequence
 from kvsim.scheduling.sglang.request import Request
 from kvsim.scheduling.sglang.rows import Rows
 from kvsim.step import Ask, Chunk, Grant, PoolUse, Short
 
 
-class RowBooks(WrittenBooks):
+class RowBooks(HeldBooks[Request]):
     """Counts what the rows of `rows` hold and what of it is written, `ahead` steps after it was taken.
 
     Slots are taken and given back by the scheduler; `acquire` only serves the step that a horizon cuts short.
@@ -33,8 +32,6 @@ class RowBooks(WrittenBooks):
         self.pool_slots = self.pool.slots
         self.page_size = self.pool.page_size
         self.ahead = ahead
-        self._held: dict[int, Request] = {}
-        """Who has a row, by the id of its sequence."""
         self.phases = phases_of(self.page_size)
 
     # What is there.
@@ -69,39 +66,22 @@ class RowBooks(WrittenBooks):
 
     def audit(self, live: Iterable[Sequence]) -> None:
         """The rows of the live ones against the pool and the tree, and what they have written against the counts."""
-        owners = [sequence for sequence in live if sequence.id in self._held]
-        if len(owners) != len(self._held):
-            raise CheckError(
-                f"{self.name}: {len(self._held) - len(owners)} requests have a row and are not live (a leak)"
-            )
+        self._owners(live, "have a row")
         audit_rows(self.tree, list(self._held.values()), self._rows_slots)
-        written = sum(self.decodes.written_of(sequence) for sequence in owners)
-        counted = self._prefill_written + self.decodes.written
-        if written != counted:
-            raise CheckError(f"{self.name}: live requests have written {written} tokens, {counted} are counted")
 
     def listen(self, listener: CacheListener) -> None:
         """A piece is an edge of the tree."""
-        if isinstance(self.tree, RadixTree):
-            self.tree.listener = listener
+        self.tree.listener = listener
 
     # What changes it.
 
-    def takes(self, sequence: Sequence, request: Request, hit_tokens: int) -> None:
+    def takes(self, sequence: Sequence, held: Request, hit_tokens: int) -> None:
         """A sequence has a row now, whose first tokens were found cached. Mutates."""
-        if request.locked is not None:
-            self.tree.tell_admitted(sequence.id, request.content, request.tokens, request.locked)
-        self._held[sequence.id] = request
-        sequence.written = hit_tokens
-        self._prefill_written += hit_tokens
-
-    def lets_go(self, sequence: Sequence) -> None:
-        """A sequence has no row any more, and what it had written counts no more. Mutates."""
-        del self._held[sequence.id]
-        self._forget(sequence)
+        if held.locked is not None:
+            self.tree.tell_admitted(sequence.id, held.content, held.tokens, held.locked)
+        super().takes(sequence, held, hit_tokens)
 
     def count(self) -> None:
-        """Bring the counts of upkeep up to date. Mutates."""
         self.upkeep.evictions = self.rows.evicted // self.page_size
 
     def acquire(self, asks: Seq[Ask], *, decodes: bool = False) -> Grant | Short:
@@ -132,25 +112,16 @@ class RowBooks(WrittenBooks):
         return RowLeap(self, limit)
 
 
-class RowLeap(PhaseLeap):
+class RowLeap(RowsLeap):
     """Decode steps in free slots: up to the first for which something may have to be evicted."""
 
-    __slots__ = ("_books", "_use")
+    __slots__ = ("_books",)
 
     def __init__(self, books: RowBooks, limit: int) -> None:
-        phases, clock = books.phases, books.decodes.clock + books.ahead
-        self._books, self._use = books, books.usage()
-        # With pages, one is asked for each row in every step, whoever needs it.
-        spare = books.pool.free // books.page_size - phases.count
-        steps = min(limit, phases.served(clock, limit, spare) + 1) if spare >= 0 else 0
-        super().__init__(phases, clock, steps, others=books.ahead * phases.count)
-
-    def use_at(self, step: int) -> PoolUse:
-        """What is cached stays."""
-        use, written = self._use, self._phases.count * step
-        taken = self._phases.blocks(self._clock, step + 1) * self._phases.size
-        free, unwritten = use.free - taken, use.unwritten + taken - written
-        return use._replace(used=use.used + written, unwritten=unwritten, free=free, largest_hole=free)
+        self._books = books
+        phases, clock, use = books.phases, books.decodes.clock + books.ahead, books.usage()
+        steps = unevicted(phases, clock, limit, use.free // books.page_size)
+        super().__init__(phases, clock, steps, use, others=books.ahead * phases.count)
 
     def apply(self, steps: int) -> None:
         """Only what is written; the scheduler's `leapt` has the rows grow."""

@@ -1,6 +1,6 @@
 """SGLang's scheduler before kvsim's engine: passes with one batch in flight, or two (overlap)."""
 
-from kvsim.content import Content, Run, own_stream
+from kvsim.content import Content
 from kvsim.memory.radix.interface import PrefixTree
 from kvsim.request import Sequence
 from kvsim.scheduling.following import FollowingScheduler
@@ -8,7 +8,7 @@ from kvsim.scheduling.sglang.books import RowBooks
 from kvsim.scheduling.sglang.request import Request, most_output
 from kvsim.scheduling.sglang.scheduler import Pass, SglangScheduler
 from kvsim.scheduling.sglang.settings import Settings
-from kvsim.step import Blocked, Chunk, Preempted, Rows, Short, StepPlan
+from kvsim.step import Blocked, Chunk, Rows, Short, StepPlan
 
 
 class SglangServing(FollowingScheduler):
@@ -51,16 +51,12 @@ class SglangServing(FollowingScheduler):
 
     def _submit(self, sequence: Sequence) -> None:
         prompt = sequence.prompt_tokens
-        if sequence.content is None:
-            stream = own_stream(sequence.id)
-            content, output = Content([Run(stream, 0, prompt)]), Run(stream, prompt, 1)
-        else:
-            content = Content(sequence.content.part(0, prompt))
-            (output,) = sequence.content.part(prompt, prompt + 1)
+        contents = sequence.contents
+        (output,) = contents.part(prompt, prompt + 1)
         most = self.most_output(sequence)
         request = Request(
             name=str(sequence.id),
-            content=content,
+            content=Content(contents.part(0, prompt)),
             prompt_tokens=prompt,
             max_new=most if sequence.max_tokens is None else min(most, sequence.max_tokens),
             output=output,
@@ -87,10 +83,6 @@ class SglangServing(FollowingScheduler):
         self._deal_with_results()
         self._inner.leave(self._requests.pop(sequence.id))
         self.books.count()
-
-    def _forget(self, sequence: Sequence) -> None:
-        del self.running[sequence.id]
-        self.books.lets_go(sequence)
 
     # The step.
 
@@ -133,26 +125,15 @@ class SglangServing(FollowingScheduler):
         need, free = made.lacking
         short = Short("capacity", need, free, free)
         for request in made.retracted + made.aborted:
-            sequence = self.running[int(request.name)]
-            decoding, lost = sequence.decoding, self.books.decodes.written_of(sequence)
-            self._forget(sequence)
-            if request in made.aborted:
+            sequence, fails = self.running[int(request.name)], request in made.aborted
+            if fails:
                 plan.blocked.append(Blocked(sequence, short._replace(cause="outgrown"), "abort"))
-                plan.aborted.append(sequence)
-                self._leave(sequence)
             else:
                 plan.blocked.append(Blocked(sequence, short, "preempt"))
-                plan.preempted.append(Preempted(sequence, lost, decoding))
-                sequence.written = 0
-                self._waiting[sequence.id] = sequence
-
-    def _counts(self, plan: StepPlan, chunk: Chunk) -> bool:
-        # The result of one that was retracted since is thrown away.
-        return self.running.get(chunk.sequence.id) is chunk.sequence
+            self._loses(plan, sequence, fails=fails)
 
     def complete(self, plan: StepPlan) -> list[Sequence]:
-        assert self._flight[0] is plan
-        self._flight.popleft()
+        self._landed(plan)
         self._served = self._inner.output()
         return self._written(plan)
 

@@ -1,13 +1,12 @@
 """vLLM's scheduler before kvsim's engine: `RequestScheduler` with one batch in flight, or two (asynchronous)."""
 
-from kvsim.content import ENDLESS, Content, Run, own_stream
 from kvsim.memory.prefix import PrefixAllocator
 from kvsim.request import Sequence
 from kvsim.scheduling.following import FollowingScheduler
 from kvsim.scheduling.vllm.batch import Batch
 from kvsim.scheduling.vllm.rules import Rules
 from kvsim.scheduling.vllm.scheduler import RequestScheduler
-from kvsim.step import Blocked, Chunk, Preempted, Rows, Short, StepPlan
+from kvsim.step import Blocked, Chunk, Rows, Short, StepPlan
 
 
 class VllmScheduler(FollowingScheduler):
@@ -62,18 +61,13 @@ class VllmScheduler(FollowingScheduler):
         arrival, self._arrivals = self._arrivals, self._arrivals + 1
         scheduled = Sequence(sequence.id, sequence.prompt_tokens, sequence.max_tokens, arrival, sequence.priority)
         self._scheduled[sequence.id] = scheduled
-        content = sequence.content or Content([Run(own_stream(sequence.id), 0, ENDLESS)])
         if len(self._waiting) == 1 or self.rules.policy != "fcfs":
             self._blocked = False
-        self._inner.submit(scheduled, content)
+        self._inner.submit(scheduled, sequence.contents)
 
     def _leave(self, sequence: Sequence) -> None:
         self._inner.leave(self._scheduled.pop(sequence.id))
         self.blocks.count()
-
-    def _forget(self, sequence: Sequence) -> None:
-        del self.running[sequence.id]
-        self.blocks.lets_go(sequence)
 
     # The step.
 
@@ -134,15 +128,7 @@ class VllmScheduler(FollowingScheduler):
                 plan.blocked.append(Blocked(sequence, short, "preempt"))
         for request, _ in batch.preempted:
             sequence = self.running[request.sequence.id]
-            decoding, lost = sequence.decoding, self.blocks.decodes.written_of(sequence)
-            self._forget(sequence)
-            if sequence is outgrown:
-                plan.aborted.append(sequence)
-                self._leave(sequence)
-                continue
-            plan.preempted.append(Preempted(sequence, lost, decoding))
-            sequence.written = 0
-            self._waiting[sequence.id] = sequence
+            self._loses(plan, sequence, fails=sequence is outgrown)
         if batch.preempted:
             plan.granted += [self.running[row.request.sequence.id] for row in batch.rows]
 
@@ -152,13 +138,8 @@ class VllmScheduler(FollowingScheduler):
         stale = [row.request.sequence.id for row in batch.rows if row.request.stale and not row.request.ended]
         plan.late = [self._waiting[number] for number in stale if number in batch.samples]
 
-    def _counts(self, plan: StepPlan, chunk: Chunk) -> bool:
-        # Whoever was preempted since is computed in vain, but for the token that comes of it.
-        return self.running.get(chunk.sequence.id) is chunk.sequence
-
     def complete(self, plan: StepPlan) -> list[Sequence]:
-        assert self._flight[0] is plan
-        self._flight.popleft()
+        self._landed(plan)
         late = [emitted.sequence.id for emitted in self._inner.complete(self._batches.pop(plan), {}) if emitted.stale]
         plan.late = [self._waiting[number] for number in late]
         for sequence in plan.late:
