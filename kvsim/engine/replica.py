@@ -15,10 +15,11 @@ from kvsim.engine.ahead import Foresight
 from kvsim.engine.check import Auditor
 from kvsim.engine.clock import ARRIVAL, STEP_END, At, Clock
 from kvsim.engine.flight import Flight
+from kvsim.engine.plans import Plans
 from kvsim.engine.progress import ProgressWatch
 from kvsim.engine.recording import Recording
 from kvsim.engine.takeoff import Takeoff
-from kvsim.errors import CheckError, RunError
+from kvsim.errors import CheckError
 from kvsim.metrics.requests import Ended, Journey, entering
 from kvsim.request import Request, Sequence
 from kvsim.scheduling.interface import Scheduler
@@ -77,6 +78,7 @@ class Replica:
         beyond = scheduler.depth - 1
         self._foresight = Foresight(self.allocator, recording.memory.never_written, max_model_len, beyond=beyond)
         self._takeoff = Takeoff(scheduler, timing, recording, self._foresight, reference_need=reference_need)
+        self._plans = Plans(scheduler, recording, self._foresight, self._progress, self.live)
         self._unforked: dict[int, Journey] = {}
         """Samples whose prompt is still being computed, by the sequence that they will be."""
         self._leaving: list[Journey] = []
@@ -197,7 +199,7 @@ class Replica:
                         if sample.sequence.id in self.live:
                             self._end(sample, "cancelled")
                 self._leaving.clear()
-                self._hand_over()
+                self.hand_over()
         self._audit()
         if not self._nobody_left():
             self._begin()
@@ -222,11 +224,11 @@ class Replica:
     def _step(self, now: int) -> Flight | None:
         """Begin one step, and plan the one after it where two are in flight; None when there is nothing to do."""
         plan, self._planned = self._planned, None
-        plan = plan or self._next_plan(now)
+        plan = plan or self._plans.next(now, self)
         if plan is None:
             return None
         if self.scheduler.depth > 1:
-            self._planned = self._next_plan(now, ahead=True)
+            self._planned = self._plans.next(now, self, ahead=True)
             if self.exhausted and not self.live:
                 # The last of them failed by it, and the step that would begin computes for nobody.
                 self._planned = None
@@ -242,63 +244,6 @@ class Replica:
                 tokens += chunk.sequence.seats
         self._progress.step(now, tokens)
         return self._takeoff.step(now, duration_ps, plan, tokens, self._planned)
-
-    # Plans.
-
-    def _next_plan(self, now: int, *, ahead: bool = False) -> StepPlan | None:
-        """The next plan that computes something; None when there is nothing to do.
-
-        With `ahead` a step is about to begin: if the one after it computes nothing, the result comes in before another
-        is planned.
-        """
-        scheduler = self.scheduler
-        idle: StepPlan | None = None
-        # A plan may only abort or preempt; each of these leaves one request fewer to do it to.
-        for _ in range(2 * len(self.live) + 2):
-            if not (scheduler.running_count or scheduler.waiting_count):
-                break
-            plan = scheduler.plan()
-            self._take_note(now, plan)
-            if plan.aborted or plan.preempted:
-                self._hand_over()
-            if idle:
-                plan.moved_before(idle)
-            if not plan.empty:
-                return plan
-            if ahead:
-                return None
-            idle = plan
-        if not (scheduler.running_count or scheduler.waiting_count):
-            if idle:
-                # What the last of them moved delays nobody, and is counted all the same.
-                self.recording.planned(idle)
-            return None
-        raise RunError(self._progress.diagnosis(now, "nothing is planned although requests wait or run"))
-
-    def _take_note(self, now: int, plan: StepPlan) -> None:
-        """What happened while the plan was made."""
-        recording, live, foresight = self.recording, self.live, self._foresight
-        for sequence, short, outcome in plan.blocked:
-            recording.blocked(now, live[sequence.id], short, outcome)
-        for victim in plan.preempted:
-            recording.preempted(now, live[victim.sequence.id], victim)
-        for sequence in plan.aborted:
-            self._end(live[sequence.id], "aborted", left=True)
-        for sequence in plan.granted:
-            if sequence.id in live:
-                live[sequence.id].blocked_cause = None
-        for sequence in plan.admitted:
-            recording.admitted(now, live[sequence.id])
-        for sequence in plan.resumed:
-            journey = live[sequence.id]
-            recording.resumed(now, journey)
-            foresight.holds(journey)
-            if sequence.decoding:
-                foresight.expect(journey)
-        for chunk in plan.chunks:
-            foresight.holds(live[chunk.sequence.id])
-        for sequence in plan.ahead:
-            foresight.holds(live[sequence.id])
 
     # Ends.
 
@@ -345,9 +290,13 @@ class Replica:
             for sequence in due:
                 self.recording.gaps.left(sequence)
                 self.scheduler.finish(sequence)
-            self._hand_over()
+            self.hand_over()
 
-    def _hand_over(self) -> None:
+    def fail(self, journey: Journey) -> None:
+        """See `Ends`; the scheduler has let it go."""
+        self._end(journey, "aborted", left=True)
+
+    def hand_over(self) -> None:
         """Those whose results go out now leave."""
         for sequence in self.scheduler.done():
             self._end(self.live[sequence.id], "finished")
