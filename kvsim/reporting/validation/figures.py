@@ -5,7 +5,7 @@ from typing import Any
 
 from kvsim.reporting.style import INK, PALE_INK, new_figure
 
-SEEN, BLIND, BASELINE = "#0072B2", "#E69F00", "#BBBBBB"
+SEEN, BLIND = "#0072B2", "#E69F00"
 ROW_INCHES = 0.22
 MOST_PERCENT = 100.0
 

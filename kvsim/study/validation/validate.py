@@ -26,7 +26,6 @@ from kvsim.timing.fitting.kernel_tables import read_folder
 FIRST_TOKEN = "ttft"
 """A served row has a first token beside its steps: scored apart, so that `groups` has every row once."""
 RECORDED = "vllm_run_*_requests.csv"
-OFFLINE = ("llm_inference_bench.csv", "lmdeploy_a100.csv", "trtllm_max_throughput.csv")
 
 
 def validate(folder: Path) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import csv
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
@@ -78,15 +78,6 @@ def of_gpu(gpu: Gpu) -> Device:
         cache_bytes=int(row["l2_cache_mib"]) * MIB if row else DEFAULT_CACHE_BYTES,
         link_bytes_per_s=gpu.gpu_link_bytes_per_s / 2 if switched else gpu.host_link_bytes_per_s,
         switched=switched,
-    )
-
-
-def with_rates(base: Device, *, bandwidth_bytes_per_s: float | None = None, units: int | None = None) -> Device:
-    """The same chip with another bandwidth or number of units, for what-ifs."""
-    return replace(
-        base,
-        bandwidth_bytes_per_s=base.bandwidth_bytes_per_s if bandwidth_bytes_per_s is None else bandwidth_bytes_per_s,
-        units=base.units if units is None else units,
     )
 
 

@@ -1,7 +1,7 @@
 """Arrival processes of a scenario."""
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
@@ -24,7 +24,18 @@ PROCESSES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """Arrival process to the keys that it needs, and those that it may have."""
 
-PRESETS = (
+Process = Literal[
+    "poisson",
+    "constant",
+    "gamma",
+    "weibull",
+    "mmpp",
+    "on-off",
+    "diurnal",
+    "spikes",
+    "ramp",
+    "stages",
+    "clients",
     "steady-chat",
     "bursty-code",
     "mooncake",
@@ -35,7 +46,9 @@ PRESETS = (
     "diurnal-reasoning",
     "diurnal-images",
     "client-mix",
-)
+]
+
+PRESETS = tuple(name for name in get_args(Process) if name not in PROCESSES)
 """Processes as recorded, by name; a test holds them to the data file."""
 
 OWN_RATE = ("mmpp", "stages", *PRESETS)
@@ -75,29 +88,7 @@ class StageSettings(Part):
 class ArrivalSettings(Part):
     """How requests are spread in time, at `workload.rate`."""
 
-    process: Literal[
-        "poisson",
-        "constant",
-        "gamma",
-        "weibull",
-        "mmpp",
-        "on-off",
-        "diurnal",
-        "spikes",
-        "ramp",
-        "stages",
-        "clients",
-        "steady-chat",
-        "bursty-code",
-        "mooncake",
-        "quiet-then-busy",
-        "diurnal-large",
-        "diurnal-mid",
-        "diurnal-small",
-        "diurnal-reasoning",
-        "diurnal-images",
-        "client-mix",
-    ] = "poisson"
+    process: Process = "poisson"
     """The process of the arrivals, or the name of a recorded one from `kvsim presets`."""
     cv: Positive | None = None
     """gamma, weibull, clients: standard deviation over mean of the gaps; above 1 is burstier than poisson. Processes

@@ -10,13 +10,13 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from kvsim.workload.readers.base import BaseReader, Links
+from kvsim.workload.readers.base import Links
 from kvsim.workload.readers.files import json_lines
 from kvsim.workload.readers.files.source import Source
-from kvsim.workload.readers.interface import Identity, Intake, Scope
+from kvsim.workload.readers.interface import Intake
 from kvsim.workload.readers.request import After, TraceRequest
+from kvsim.workload.readers.texts.base import TextReader
 from kvsim.workload.readers.texts.wording import Wording, content_text, messages_text
-from kvsim.workload.readers.values.chain import BLOCK_TOKENS
 from kvsim.workload.readers.values.times import ps_of
 
 _SESSION, _TURNS, _SPAWNS, _FORKS, _JOIN = "session_id", "turns", "spawns", "forks", "join_at"
@@ -35,18 +35,12 @@ class _Start:
     history: list[Hashable] = field(default_factory=list)
 
 
-class AiperfTurnsReader(BaseReader):
+class AiperfTurnsReader(TextReader):
     """A row is a session. Turns that wait for other sessions come behind them; until then they are held."""
 
     format: ClassVar[str] = "aiperf-turns"
     columns: ClassVar[tuple[str, ...]] = (_TURNS,)
     time_unit: ClassVar[str] = "milliseconds"
-    prefix_identity: ClassVar[Identity] = "real"
-    hash_scope: ClassVar[Scope] = "global"
-
-    def block_tokens(self, source: Source) -> int:
-        """Blocks are made here."""
-        return BLOCK_TOKENS
 
     def requests(self, source: Source, intake: Intake) -> Iterator[TraceRequest]:
         """Turns in file order, those that wait for other sessions behind the last of these."""

@@ -9,13 +9,13 @@ import json
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from kvsim.workload.readers.base import BaseReader, Links
+from kvsim.workload.readers.base import Links
 from kvsim.workload.readers.files.json_values import document_objects
 from kvsim.workload.readers.files.source import Source
-from kvsim.workload.readers.interface import Identity, Intake, Scope
+from kvsim.workload.readers.interface import Intake
 from kvsim.workload.readers.request import After, TraceRequest
+from kvsim.workload.readers.texts.base import TextReader
 from kvsim.workload.readers.texts.wording import Wording, messages_text
-from kvsim.workload.readers.values.chain import BLOCK_TOKENS
 from kvsim.workload.readers.values.clock import RIGHT, WallClock
 
 _SPANS, _ID, _PARENT, _START, _END = "spans", "span_id", "parent_span_id", "start_time", "end_time"
@@ -24,18 +24,12 @@ _PROMPT, _OUTPUT, _MODEL = "gen_ai.usage.input_tokens", "gen_ai.usage.output_tok
 _SESSIONS = ("exgentic.session.id", "gen_ai.conversation.id", "session.id")
 
 
-class OtelReader(BaseReader):
+class OtelReader(TextReader):
     """A row is a span; those that are no calls to a model are left out and counted."""
 
     format: ClassVar[str] = "otel"
     columns: ClassVar[tuple[str, ...]] = (_SPANS,)
     time_unit: ClassVar[str] = "wall clock"
-    prefix_identity: ClassVar[Identity] = "real"
-    hash_scope: ClassVar[Scope] = "global"
-
-    def block_tokens(self, source: Source) -> int:
-        """Blocks are made here."""
-        return BLOCK_TOKENS
 
     def requests(self, source: Source, intake: Intake) -> Iterator[TraceRequest]:
         """Calls in file order."""

@@ -7,14 +7,14 @@ alone. aiperf: `{"text", "timestamp" | "delay" (ms)?, "session_id"?, "output_len
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from kvsim.workload.readers.base import BaseReader, Links
+from kvsim.workload.readers.base import Links
 from kvsim.workload.readers.files import json_lines
 from kvsim.workload.readers.files.head import Head
 from kvsim.workload.readers.files.source import Source
-from kvsim.workload.readers.interface import Identity, Intake, Scope
+from kvsim.workload.readers.interface import Intake
 from kvsim.workload.readers.request import TraceRequest
+from kvsim.workload.readers.texts.base import TextReader
 from kvsim.workload.readers.texts.wording import Wording, content_text, messages_text
-from kvsim.workload.readers.values.chain import BLOCK_TOKENS
 from kvsim.workload.readers.values.times import ps_of
 
 _MILLISECONDS = 3
@@ -22,16 +22,8 @@ _RIGHT = "write milliseconds, 0 or more"
 _LENGTHS = ("output_length", "output_tokens", "max_completion_tokens", "max_tokens")
 
 
-class PromptsReader(BaseReader):
+class PromptsReader(TextReader):
     """What the three forms share: a text, and how long its answer is."""
-
-    time_unit: ClassVar[str] = "none"
-    prefix_identity: ClassVar[Identity] = "real"
-    hash_scope: ClassVar[Scope] = "global"
-
-    def block_tokens(self, source: Source) -> int:
-        """Blocks are made here."""
-        return BLOCK_TOKENS
 
     def requests(self, source: Source, intake: Intake) -> Iterator[TraceRequest]:
         """Prompts in file order."""

@@ -7,30 +7,23 @@ is a request, whose prompt is all that was said before. There are no times.
 from collections.abc import Hashable, Iterator
 from typing import Any, ClassVar
 
-from kvsim.workload.readers.base import BaseReader, Links
+from kvsim.workload.readers.base import Links
 from kvsim.workload.readers.files.json_values import document_objects
 from kvsim.workload.readers.files.source import Source
-from kvsim.workload.readers.interface import Identity, Intake, Scope
+from kvsim.workload.readers.interface import Intake
 from kvsim.workload.readers.request import TraceRequest
+from kvsim.workload.readers.texts.base import TextReader
 from kvsim.workload.readers.texts.wording import Wording
-from kvsim.workload.readers.values.chain import BLOCK_TOKENS
 
 _ID, _TURNS = "id", "conversations"
 _MODEL = ("gpt", "chatgpt", "assistant", "bing", "bard")
 
 
-class ShareGptReader(BaseReader):
+class ShareGptReader(TextReader):
     """A row is a conversation."""
 
     format: ClassVar[str] = "sharegpt"
     columns: ClassVar[tuple[str, ...]] = (_TURNS,)
-    time_unit: ClassVar[str] = "none"
-    prefix_identity: ClassVar[Identity] = "real"
-    hash_scope: ClassVar[Scope] = "global"
-
-    def block_tokens(self, source: Source) -> int:
-        """Blocks are made here."""
-        return BLOCK_TOKENS
 
     def requests(self, source: Source, intake: Intake) -> Iterator[TraceRequest]:
         """Answers in file order."""
