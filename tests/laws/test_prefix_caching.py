@@ -14,9 +14,9 @@ from kvsim.memory.radix.eviction import POLICIES
 from kvsim.request import Request
 from kvsim.scheduling.queueing import PREEMPTIONS
 from kvsim.scheduling.victims import VICTIMS
+from tests.laws.agreement import WARMUPS, WINDOWS, keeps_every_law, leaps_as_it_steps
 from tests.laws.cases import CACHES, everything, run_case
 from tests.laws.strategies import one_in, scenarios
-from tests.laws.test_conservation import LAWS
 
 EXAMPLES = 60
 MET = (
@@ -84,10 +84,7 @@ def test_leaping_is_stepping_and_everything_is_conserved(preemption, allocator):
     @settings(max_examples=EXAMPLES)
     @given(cases(allocator, preemption))
     def agree(case):
-        leaping, stepping = run_case(case, stepwise=False), run_case(case, stepwise=True)
-        assert everything(leaping) == everything(stepping)
-        for law in LAWS:
-            law(case, leaping)
+        keeps_every_law(case, leaps_as_it_steps(case))
 
     agree()
 
@@ -95,10 +92,9 @@ def test_leaping_is_stepping_and_everything_is_conserved(preemption, allocator):
 @pytest.mark.parametrize("allocator", CACHES)
 def test_what_is_measured_in_a_window_does_not_depend_on_leaping(allocator):
     @settings(max_examples=EXAMPLES)
-    @given(cases(allocator), st.integers(0, 60_000), st.sampled_from(["auto", "last_finish", "saturated"]))
+    @given(cases(allocator), WARMUPS, WINDOWS)
     def agree(case, warmup_ps, window):
-        runs = [run_case(case, stepwise=stepwise, warmup_ps=warmup_ps, window=window) for stepwise in (False, True)]
-        assert everything(runs[0]) == everything(runs[1])
+        leaps_as_it_steps(case, warmup_ps=warmup_ps, window=window)
 
     agree()
 

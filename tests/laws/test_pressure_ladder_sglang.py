@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from kvsim.step import ENDS
+from tests.laws.agreement import ends_of_all, keeps_every_law
 from tests.laws.cases import everything
-from tests.laws.test_conservation import LAWS, most_output
+from tests.laws.test_conservation import most_output
 from tests.laws.test_pressure_ladder import REQUESTS, case_of, ended_as, ladder, run
 
 RULES = {"scheduler": "sglang", "max_running_requests": 32, "chunked_prefill_size": 128, "eviction": "lru"}
@@ -29,11 +29,8 @@ def climbed(request):
 def test_on_every_rung_the_run_ends_by_itself_and_keeps_every_law(climbed):
     assert len(climbed) >= 8
     for case, log in climbed:
-        for law in LAWS:
-            law(case, log)
-        counts = {end: len(ended_as(log, end)) for end in ENDS}
-        assert sum(counts.values()) == REQUESTS
-        assert counts["unfinished"] == counts["cancelled"] == 0
+        keeps_every_law(case, log)
+        assert sum(ends_of_all(case, log).values()) == REQUESTS
 
 
 def test_on_every_rung_leaping_is_stepping(climbed):
@@ -72,6 +69,5 @@ def test_where_clients_say_how_much_they_want_the_estimate_lets_too_many_in_and_
         asking = [replace(request, max_tokens=request.output_tokens) for request in case["requests"]]
         log = run(case | {"requests": asking})
         retracted += log.recording.requests.preemptions
-        for law in LAWS:
-            law(case | {"requests": asking}, log)
+        keeps_every_law(case | {"requests": asking}, log)
     assert retracted >= 2

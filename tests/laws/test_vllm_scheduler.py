@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.laws.agreement import WARMUPS, WINDOWS, keeps_every_law, leaps_as_it_steps
 from tests.laws.cases import everything, run_case
-from tests.laws.test_conservation import LAWS
 from tests.laws.test_prefix_caching import cases
 
 EXAMPLES = 30
@@ -46,14 +46,10 @@ def followed_cases(draw):
 @settings(max_examples=4 * EXAMPLES)
 @given(followed_cases())
 def test_leaping_is_stepping_and_everything_is_conserved(case):
-    leaping, stepping = run_case(case, stepwise=False), run_case(case, stepwise=True)
-    assert everything(leaping) == everything(stepping)
-    for law in LAWS:
-        law(case, leaping)
+    keeps_every_law(case, leaps_as_it_steps(case))
 
 
 @settings(max_examples=EXAMPLES)
-@given(followed_cases(), st.integers(0, 60_000), st.sampled_from(["auto", "last_finish", "saturated"]))
+@given(followed_cases(), WARMUPS, WINDOWS)
 def test_what_is_measured_in_a_window_does_not_depend_on_leaping(case, warmup_ps, window):
-    runs = [run_case(case, stepwise=stepwise, warmup_ps=warmup_ps, window=window) for stepwise in (False, True)]
-    assert everything(runs[0]) == everything(runs[1])
+    leaps_as_it_steps(case, warmup_ps=warmup_ps, window=window)

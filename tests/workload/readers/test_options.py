@@ -8,22 +8,7 @@ from kvsim.workload.recording import Recording
 from kvsim.workload.streams import Streams
 from kvsim.workload.trace import TraceTraffic
 from tests.workload.readers.forms import FORMS, lines
-
-
-@pytest.fixture
-def write(tmp_path):
-    def written(text, name="trace"):
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return written
-
-
-def message(path, **options):
-    with pytest.raises(InputError) as caught:
-        list(Recording(path, **options))
-    return str(caught.value).removeprefix(f"{path}: ")
+from tests.workload.readers.messages import message
 
 
 @pytest.mark.parametrize("name", ["weka", "lengths", "mooncake", "applied-compute", "dynamo-agentic"])

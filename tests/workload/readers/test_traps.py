@@ -15,28 +15,10 @@ from kvsim.workload.streams import Streams
 from kvsim.workload.trace import TraceTraffic
 from kvsim.workload.trace_contents import prompt_contents
 from tests.workload.readers.forms import FORMS, lines
+from tests.workload.readers.messages import message
 
 MOONCAKE = {"timestamp": 0, "input_length": 1000, "output_length": 5, "hash_ids": [7, 9]}
 CHAT = {"chat_id": 1, "parent_chat_id": -1, "timestamp": 1, "input_length": 16, "output_length": 2, "hash_ids": [1]}
-
-
-@pytest.fixture
-def write(tmp_path):
-    def written(text, name="trace"):
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return written
-
-
-def message(path, **options):
-    with pytest.raises(InputError) as caught:
-        list(Recording(path, **options))
-    text = str(caught.value)
-    assert text.startswith(str(path))
-    assert "\n" not in text
-    return text.removeprefix(f"{path}: ")
 
 
 # 1 and 2: units are tested with the forms; columns that move, and calls that failed
