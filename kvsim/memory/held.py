@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 from kvsim.errors import CheckError
 from kvsim.memory.written import WrittenBooks
 from kvsim.request import Sequence
+from kvsim.step import Chunk
 
 Held = TypeVar("Held")
 
@@ -21,6 +22,13 @@ class HeldBooks(WrittenBooks, Generic[Held]):
         super().__init__()
         self._held: dict[int, Held] = {}
         """What each sequence that owns something holds, by its id."""
+
+    def settle(self, chunks: Iterable[Chunk], *, stalled: bool = False) -> bool:
+        """Nothing comes free by it."""
+        if not stalled:
+            self.decodes.advance()
+        self._write(chunks)
+        return False
 
     def takes(self, sequence: Sequence, held: Held, hit_tokens: int) -> None:
         """A sequence holds slots now, the first of which were found cached. Mutates."""

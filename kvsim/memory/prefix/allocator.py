@@ -20,7 +20,7 @@ from kvsim.memory.prefix.lookup import Hit
 from kvsim.memory.prefix.pool import BlockPool
 from kvsim.memory.residency import CacheListener
 from kvsim.request import Sequence
-from kvsim.step import Ask, Chunk, Grant, PoolUse, Short
+from kvsim.step import Ask, Grant, PoolUse, Short
 
 
 class _Asked(NamedTuple):
@@ -221,13 +221,6 @@ class PrefixAllocator(HeldBooks[Holding]):
     def _next_token(self, sequence: Sequence) -> _Asked:
         written = self.decodes.written_of(sequence)
         return _Asked(sequence, self._held[sequence.id], Want(written + self.ahead, 1, written + 1))
-
-    def settle(self, chunks: Iterable[Chunk], *, stalled: bool = False) -> bool:
-        """Nothing comes free by it."""
-        if not stalled:
-            self.decodes.advance()
-        self._write(chunks)
-        return False
 
     def begin_decode(self, sequence: Sequence) -> None:
         """It joins its phase."""

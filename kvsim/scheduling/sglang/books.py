@@ -12,7 +12,7 @@ from kvsim.memory.residency import CacheListener
 from kvsim.request import Sequence
 from kvsim.scheduling.sglang.request import Request
 from kvsim.scheduling.sglang.rows import Rows
-from kvsim.step import Ask, Chunk, Grant, PoolUse, Short
+from kvsim.step import Ask, Grant, PoolUse, Short
 
 
 class RowBooks(HeldBooks[Request]):
@@ -89,12 +89,6 @@ class RowBooks(HeldBooks[Request]):
             raise NotImplementedError("the scheduler takes the slots of its rows itself")
         self.rows.grow([self._held[number] for number in self._held], 1)
         return Grant()
-
-    def settle(self, chunks: Iterable[Chunk], *, stalled: bool = False) -> bool:
-        if not stalled:
-            self.decodes.advance()
-        self._write(chunks)
-        return False
 
     def begin_decode(self, sequence: Sequence) -> None:
         self._prefill_written -= sequence.written
