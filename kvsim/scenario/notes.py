@@ -82,7 +82,10 @@ def not_modelled(settings: Settings, rules: Profile, footprint: Footprint) -> li
             what = "Slots whose content another live request also holds"
             said.append(f"{what} are not counted while prefixes are cached.")
     if isinstance(allocator, RadixSettings):
-        said.append(f"SGLang's scheduling: requests are ordered, admitted and preempted by the rules of {rules.name}.")
+        if chosen(settings.engine.scheduler, rules.scheduler) != "sglang":
+            said.append(
+                f"SGLang's scheduling: requests are ordered, admitted and preempted by the rules of {rules.name}."
+            )
         if settings.workload.samples > 1:
             said.append(
                 "SGLang computes the prompt of several samples once before they start; here those that start in one "

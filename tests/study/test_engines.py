@@ -47,3 +47,8 @@ def test_every_engine_serves_all_and_finds_the_system_prompts(engine: str) -> No
     assert made.metrics["finished"] == 60
     assert 0.6 < made.metrics["hit_rate"] < 0.74
     assert sum(made.metrics["mean_share"].values()) == pytest.approx(1)
+
+
+def test_what_is_left_out_of_a_tree_under_another_scheduler_is_not_left_out_under_its_own() -> None:
+    said = {engine: result(engine, allocator="radix").not_modelled for engine in ("vllm@0.33-sync", "sglang@0.5.23")}
+    assert [any("SGLang's scheduling" in one for one in sentences) for sentences in said.values()] == [True, False]
