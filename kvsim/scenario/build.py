@@ -1,6 +1,7 @@
 """From a checked scenario to the objects of a run: names become policies, catalogue entries and numbers."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from kvsim.capacity.device import Device
 from kvsim.capacity.pages import page_row
@@ -11,7 +12,7 @@ from kvsim.errors import InputError
 from kvsim.metrics.summary import Slo
 from kvsim.scenario.building.allocators import block_size_of, units
 from kvsim.scenario.building.engines import Serving
-from kvsim.scenario.building.timing import timing_of
+from kvsim.scenario.building.timing import expected_error_of, timing_of
 from kvsim.scenario.deployment import planned
 from kvsim.scenario.generated import generated, kinds_of_client, layers, limit, reshaped
 from kvsim.scenario.messages import located
@@ -47,6 +48,8 @@ class Simulation:
     block_size: int | None
     slo: Slo
     provenance: dict[str, str]
+    expected_error: dict[str, Any]
+    """How far step times are off in runs like this one."""
     not_modelled: list[str]
     notes: list[str]
 
@@ -119,6 +122,7 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
             "engine": rules.name,
             "workload": _workload_provenance(settings),
         },
+        expected_error=expected_error_of(settings, rules, footprint),
         not_modelled=not_modelled(settings, rules, footprint),
         notes=notes(settings, rules, footprint, kv.slots, device, start),
     )

@@ -118,6 +118,7 @@ def run(
         scenario_given=_as_given(scenario),
         scenario_resolved=resolved,
         provenance=simulation.provenance,
+        expected_error=simulation.expected_error,
         not_modelled=simulation.not_modelled,
         notes=simulation.notes
         + _of_trace(scenario, simulation)

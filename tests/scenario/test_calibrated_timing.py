@@ -46,3 +46,16 @@ def test_a_parameter_of_the_roofline_is_refused_with_a_remedy(scenario, capsys):
     scenario.write_text(text)
     assert main(["run", str(scenario)]) == 2
     assert "timing.step_overhead_s" in capsys.readouterr().err
+
+
+def test_the_answer_states_the_error_to_expect_of_its_class(scenario, capsys):
+    found = run(scenario, capsys)["expected_error"]
+    assert "dense models on H100-SXM under vllm" in found["basis"]
+    assert 0 < found["tpot_median"] < found["tpot_p90"]
+
+
+def test_parameters_of_a_users_own_have_no_known_error(scenario, capsys):
+    scenario.write_text(SCENARIO.replace("timing: calibrated", "timing: {step_overhead_s: 0.001}"))
+    found = run(scenario, capsys)["expected_error"]
+    assert found["tpot_median"] is None
+    assert "parameters of its own" in found["basis"]

@@ -1,9 +1,13 @@
 """Step times by name."""
 
+from typing import Any
+
 from kvsim.catalog.engines import Profile
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import gpu
+from kvsim.scenario.schema.serving import NoCacheSettings
 from kvsim.scenario.schema.settings import Settings
+from kvsim.timing.expected import expected_error, unknown_error
 from kvsim.timing.interface import StepTiming
 from kvsim.timing.roofline import RooflineParameters, RooflineTiming
 
@@ -24,3 +28,12 @@ def timing_of(
     from kvsim.timing.calibrated import CalibratedTiming  # late: it reads the calibrations
 
     return CalibratedTiming(footprint, card, roofline, engine=rules.engine, version=rules.version)
+
+
+def expected_error_of(settings: Settings, rules: Profile, footprint: Footprint) -> dict[str, Any]:
+    """How far step times are expected to be off; no measured run kept nothing, or had parameters of a user's own."""
+    if isinstance(settings.allocator, NoCacheSettings):
+        return unknown_error("no engine that keeps nothing was measured")
+    if settings.timing.parameters:
+        return unknown_error("the scenario gives parameters of its own")
+    return expected_error(settings.timing.name, footprint.model, gpu(settings.gpu), rules.engine, rules.version)

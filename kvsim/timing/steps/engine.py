@@ -26,11 +26,15 @@ class Overheads:
 
 def overheads(engine: str, version: str) -> tuple[str, Overheads]:
     """(name of the measured engine, its overheads): of the engine itself where it was measured, else of vLLM."""
-    measured = _measured()
-    name = engine if engine in measured else "vllm"
-    if name == "vllm" and _release(version) < FIRST_VLLM:
-        name = "vllm-2023"
-    return name, Overheads(**{one.name: measured[name][one.name] for one in fields(Overheads)})
+    name = measured_engine(engine, version) or "vllm"
+    return name, Overheads(**{one.name: _measured()[name][one.name] for one in fields(Overheads)})
+
+
+def measured_engine(engine: str, version: str) -> str | None:
+    """The generation of that engine that was measured: `vllm`, `vllm-2023`, `sglang`; None where none was."""
+    if engine not in _measured():
+        return None
+    return "vllm-2023" if engine == "vllm" and _release(version) < FIRST_VLLM else engine
 
 
 @cache
