@@ -87,6 +87,7 @@ def simulate(
         layers=layers,
         kv_events=kv_events,
         pieces=pieces,
+        fitted=timing.fitted,
     )
     coming = chain(first, stream)
     feedback = None if after is None else Feedback(clock, coming, after, stops=stops)

@@ -12,6 +12,7 @@ from kvsim.metrics.tables import Pieces, Tables
 from kvsim.request import PS_PER_S
 from kvsim.scenario.build import Simulation, build
 from kvsim.scenario.resolve import Scenario
+from kvsim.timing.fitted import Watch
 from kvsim.version import __version__
 from kvsim.workload.stream import GeneratedTraffic
 from kvsim.workload.trace import TraceTraffic
@@ -123,7 +124,8 @@ def run(
         notes=simulation.notes
         + _of_trace(scenario, simulation)
         + _outside(simulation)
-        + _falls_behind(simulation, outcome),
+        + _falls_behind(simulation, outcome)
+        + _left_range(recording.fitted),
         published=settings.published or {},
         metrics=metrics(outcome),
         pools=pools(outcome),
@@ -180,6 +182,12 @@ def _outside(simulation: Simulation) -> list[str]:
         for kind, tally in traffic.outside.items()
         if tally.outside > _FEW * tally.drawn
     ]
+
+
+def _left_range(watch: Watch | None) -> list[str]:
+    """A note that says what of the run lies outside the range that step times were fitted to."""
+    outside = watch.outside() if watch is not None else []
+    return [f"Step times leave the range that they were fitted to. {'; '.join(map(str, outside))}."] if outside else []
 
 
 def _falls_behind(simulation: Simulation, outcome: Run) -> list[str]:

@@ -14,10 +14,12 @@ from kvsim.request import PS_PER_S
 from kvsim.step import StepPlan
 from kvsim.timing.families.device import of_gpu
 from kvsim.timing.families.interface import MICROSECOND, Column
+from kvsim.timing.fitted import FittedRange
 from kvsim.timing.fitting.calibration import Calibration, shipped
 from kvsim.timing.interface import Anew
 from kvsim.timing.roofline import RooflineTiming
 from kvsim.timing.steps.engine import overheads
+from kvsim.timing.steps.fitted import fitted_range
 from kvsim.timing.steps.kernels import Kernels
 from kvsim.timing.steps.shapes import Layout, Shapes
 
@@ -53,12 +55,10 @@ class CalibratedTiming:
         self.provenance = f"{provenance}; overheads of {measured}"
         ranks = footprint.tensor_parallel
         layout = Layout(tensor_parallel=ranks, expert_tensor=ranks if footprint.model.moe_layers else 1)
-        self._kernels = Kernels(
-            Shapes(footprint.model, layout, dtype),
-            device,
-            known.parameters(device.name),
-            kv_dtype=kv_dtype,
-            prefill=known.prefill_kernel(device.name),
+        shapes, prefill = Shapes(footprint.model, layout, dtype), known.prefill_kernel(device.name)
+        self._kernels = Kernels(shapes, device, known.parameters(device.name), kv_dtype=kv_dtype, prefill=prefill)
+        self.fitted: FittedRange | None = fitted_range(
+            known, device.name, shapes, f"decode_attention:{kv_dtype}", f"prefill_attention:{prefill}"
         )
         self._base, self._layers = base, footprint.model.layers
         self._tables: dict[int, tuple[Column, Column]] = {}

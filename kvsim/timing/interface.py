@@ -3,6 +3,7 @@
 from typing import NamedTuple, Protocol
 
 from kvsim.step import StepPlan
+from kvsim.timing.fitted import FittedRange
 
 
 class Anew(NamedTuple):
@@ -27,6 +28,8 @@ class StepTiming(Protocol):
 
     provenance: str
     """Where the numbers come from, for every figure and table: "datasheet", for instance."""
+    fitted: FittedRange | None
+    """The batches and shapes that they were fitted to; None where nothing was."""
 
     def decode(self, rows: int) -> tuple[int, int]:
         """(base, slope): picoseconds of a step that decodes `rows` sequences, and per context token."""
@@ -50,6 +53,7 @@ class LinearTiming:
     """
 
     provenance = "given in the scenario"
+    fitted: FittedRange | None = None
 
     def __init__(
         self,

@@ -17,6 +17,7 @@ from kvsim.catalog.gpus import Gpu
 from kvsim.catalog.weights import EMBEDDING_BITS, weight_bytes
 from kvsim.request import PS_PER_S
 from kvsim.step import StepPlan
+from kvsim.timing.fitted import FittedRange
 from kvsim.timing.interface import Anew
 
 LEAST_SHARE = 1e-6
@@ -75,6 +76,7 @@ class RooflineTiming:
     """
 
     provenance = "datasheet"
+    fitted: FittedRange | None = None
 
     def __init__(
         self,
