@@ -16,7 +16,7 @@ from kvsim.timing.families.device import of_gpu
 from kvsim.timing.families.interface import MICROSECOND, Column
 from kvsim.timing.fitted import FittedRange
 from kvsim.timing.fitting.calibration import Calibration, shipped
-from kvsim.timing.interface import Anew
+from kvsim.timing.interface import Anew, Line
 from kvsim.timing.roofline import RooflineTiming
 from kvsim.timing.steps.engine import overheads
 from kvsim.timing.steps.fitted import fitted_range
@@ -62,16 +62,16 @@ class CalibratedTiming:
         )
         self._base, self._layers = base, footprint.model.layers
         self._tables: dict[int, tuple[Column, Column]] = {}
-        self._lines: dict[int, tuple[int, int]] = {}
+        self._lines: dict[int, Line] = {}
         self._chunks: dict[tuple[int, int], int] = {}
 
-    def decode(self, rows: int) -> tuple[int, int]:
+    def decode(self, rows: int, context: int = 0) -> Line:
         """See `StepTiming`."""
         known = self._lines.get(rows)
         if known is None:
             fixed, slope = self._attention(rows) if rows else (0.0, 0.0)
             start = self._table_s(0, rows) + self._table_s(1, rows) + self._engine_s(rows) + fixed
-            known = self._lines[rows] = (max(1, round(PS_PER_S * start)), round(PS_PER_S * slope))
+            known = self._lines[rows] = Line(max(1, round(PS_PER_S * start)), round(PS_PER_S * slope))
         return known
 
     def anew(self, rows: int, tokens: int) -> Anew:

@@ -165,6 +165,17 @@ class PoolSettings(Part):
     """Memory for KV, per GPU."""
 
 
+class PlacementSettings(Part):
+    """Where the KV of live requests lies: `pool` and `capacity` say what the GPU holds, and the rest is on the
+    host."""
+
+    host_share: Annotated[Share, Field(le=0.99)] = 0.0
+    """The part of each request's KV in host memory, read over the host link in every step; the pool grows by it: at 0.5
+    to twice the tokens. Allocators `paged` and `radix` only."""
+    overlap: bool = True
+    """Whether the host link reads while the GPU computes: a step takes the longer of the two, else both."""
+
+
 class CapacitySettings(Part):
     """The GPU's memory budget, from which the pool follows where `pool` is absent. Sizes absent here are estimated,
     as by `kvsim capacity`."""
