@@ -5,12 +5,14 @@ from typing import Any
 from kvsim.catalog.engines import Profile
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import gpu
+from kvsim.scenario.deployment import chosen
 from kvsim.scenario.schema.serving import NoCacheSettings
 from kvsim.scenario.schema.settings import Settings
 from kvsim.timing.expected import expected_error, unknown_error
 from kvsim.timing.host_share import HostShareTiming
 from kvsim.timing.interface import StepTiming
 from kvsim.timing.roofline import RooflineParameters, RooflineTiming
+from kvsim.timing.steps.graphs import EAGER, graphs
 
 
 def timing_of(
@@ -23,12 +25,25 @@ def timing_of(
 ) -> StepTiming:
     """Step times as the scenario asks for them; `block_size`: slots that attention looks up at a time, None: none."""
     card, placement = gpu(settings.gpu), settings.placement
-    roofline = RooflineTiming(footprint, card, parameters, block_size=block_size, gpu_share=1 - placement.host_share)
+    sequences = chosen(settings.engine.max_num_seqs, rules.max_num_seqs)
+    captured = graphs(rules.engine, rules.version, card, sequences)
+    if captured is not None and settings.engine.enforce_eager:
+        captured = EAGER
+    roofline = RooflineTiming(
+        footprint,
+        card,
+        parameters,
+        block_size=block_size,
+        gpu_share=1 - placement.host_share,
+        graphs=captured,
+    )
     timing: StepTiming = roofline
     if settings.timing.name == "calibrated":
         from kvsim.timing.calibrated import CalibratedTiming  # late: it reads the calibrations
 
-        timing = CalibratedTiming(footprint, card, roofline, engine=rules.engine, version=rules.version)
+        timing = CalibratedTiming(
+            footprint, card, roofline, engine=rules.engine, version=rules.version, graphs=captured
+        )
     if not placement.host_share:
         return timing
     return HostShareTiming(

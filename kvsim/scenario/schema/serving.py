@@ -72,6 +72,9 @@ class EngineSettings(Part):
     """Which running request is preempted; absent: the last admitted."""
     swap_space: Size | None = None
     """Host memory for swapped requests, per GPU."""
+    enforce_eager: bool = False
+    """Whether the engine captures no CUDA graphs: decode batches are not padded to captured sizes, each kernel is
+    launched by the host, and graphs hold no memory (vLLM's `--enforce-eager`, SGLang's `--disable-cuda-graph`)."""
 
 
 class PagedSettings(Part):
