@@ -34,6 +34,7 @@ class CalibratedTiming:
     """The time of a step of `footprint.model` on GPUs of one kind, served by `engine` of a `version`.
 
     `graphs` are the decode batches that it captures; None: batches are taken as they are, and no launch costs time.
+    `lookup` is how much longer attention takes over its KV than through the block tables that were measured.
     Raises ValueError for KV of 32 bits, which no measured kernel reads.
     """
 
@@ -47,6 +48,7 @@ class CalibratedTiming:
         version: str,
         calibration: Calibration | None = None,
         graphs: Graphs | None = None,
+        lookup: float = 1.0,
     ) -> None:
         dtype = {"fp16": "bf16"}.get(footprint.weights_dtype, footprint.weights_dtype)
         kv_dtype = {"fp16": "bf16"}.get(footprint.kv_dtype, footprint.kv_dtype)
@@ -72,7 +74,7 @@ class CalibratedTiming:
             known, device.name, shapes, f"decode_attention:{kv_dtype}", f"prefill_attention:{prefill}"
         )
         self._base, self._layers = base, footprint.model.layers
-        self._graphs = graphs
+        self._graphs, self._lookup = graphs, lookup
         self._launch_us = max(0.0, eager_layer_us() - self._added.layer_us)
         self._tables: dict[int, tuple[Column, Column]] = {}
         self._lines: dict[int, Line] = {}
@@ -134,7 +136,7 @@ class CalibratedTiming:
         near, far = self._kernels.attend_decode(sequences, np.array([float(NEAR_TOKENS), float(FAR_TOKENS)]))
         near, far = float(near) * self._added.attention_scale, float(far) * self._added.attention_scale
         slope = max(0.0, (far - near) / (FAR_TOKENS - NEAR_TOKENS))
-        return max(0.0, near - slope * NEAR_TOKENS), slope / rows
+        return max(0.0, near - slope * NEAR_TOKENS), slope * self._lookup / rows
 
     def _table_s(self, which: int, tokens: int) -> float:
         """What a number of tokens alone decides: 0 linear layers, experts and collectives of so many, 1 their head."""

@@ -1,7 +1,7 @@
 """A calibration: fitted parameters by GPU and family as data, and what stands in for a GPU or family without any.
 
-Order of stand-ins, each said in `provenance`: the GPU's own fit; the median of fits of its architecture; the median of
-all GPUs' fits; a narrower type's family borrows from the next wider one's.
+Order of stand-ins, each said in `provenance`: the GPU's own fit; that of the same chip under another name; the median
+of fits of its architecture; the median of all GPUs' fits; a narrower type's family borrows from the next wider one's.
 """
 
 import json
@@ -20,6 +20,9 @@ from kvsim.timing.fitting.robust import Fitted, median_of
 FITTED = "fitted to published measurements"
 DATASHEET = "datasheet and the median of other GPUs' efficiencies"
 STARTS = "datasheet and stated efficiencies"
+
+FEWEST_RELATIVES = 2
+"""Fits of one architecture whose median says more than that of all: a single one may rest on a narrow table."""
 
 BORROWS = {
     "linear:fp4": "linear:fp8",
@@ -116,10 +119,13 @@ class Calibration:
         own = self.entries.get((gpu, name))
         if own is not None:
             return [own]
-        arch = device(gpu).arch
+        chip = device(gpu)
         others = [one for (_, kind), one in self.entries.items() if kind == name]
-        near = [one for one in others if device(one.gpu).arch == arch]
-        if near:
+        same = [one for one in others if device(one.gpu).same_chip(chip)]
+        if same:
+            return same
+        near = [one for one in others if device(one.gpu).arch == chip.arch]
+        if len(near) >= FEWEST_RELATIVES:
             return near
         borrowed = BORROWS.get(name)
         if borrowed is not None and ((gpu, borrowed) in self.entries or not others):
@@ -131,16 +137,13 @@ class Calibration:
         return Parameters(self, gpu)
 
     def prefill_kernel(self, gpu: str) -> str:
-        """Which kind of prefill kernel fits that GPU better: `packed` or `by_head`."""
-        fits = {kind: self.entries.get((gpu, f"prefill_attention:{kind}")) for kind in ("packed", "by_head")}
-        packed, by_head = fits["packed"], fits["by_head"]
-        if packed is not None and by_head is not None:
-            return "packed" if packed.median_abs_error < by_head.median_abs_error else "by_head"
-        if packed is not None or by_head is not None:
-            return "packed" if packed is not None else "by_head"
-        arch = device(gpu).arch
-        near = [key for key in self.entries if key[1] == "prefill_attention:packed" and device(key[0]).arch == arch]
-        return "packed" if near else "by_head"
+        """Which kind of prefill kernel fits that GPU better, or those that lend to it: `packed` or `by_head`."""
+        off = {}
+        for kind in ("by_head", "packed"):
+            lenders = [one for one in self._lenders(gpu, f"prefill_attention:{kind}") if one.family.endswith(kind)]
+            if lenders:
+                off[kind] = sum(one.median_abs_error for one in lenders) / len(lenders)
+        return min(off, key=lambda kind: off[kind]) if off else "by_head"
 
 
 class Parameters(dict[str, Mapping[str, float]]):
