@@ -1,0 +1,27 @@
+"""Routers by name: how to make the one that a scenario asks for."""
+
+from typing import Any
+
+from kvsim.engine.fleet import ROUTERS, Routing
+from kvsim.engine.fleet.interface import Caches, Router
+from kvsim.scenario.schema.fleet import FleetSettings
+
+_SEEDED = ("random", "power-of-two", "session-affinity")
+
+
+def routing_of(fleet: FleetSettings, *, seed: int, caches: bool) -> Routing:
+    """How the router of this fleet is made, with `seed` where it draws. ValueError where nothing caches for it."""
+    name, kind = fleet.router.name, ROUTERS[fleet.router.name]
+    if kind.follows_caches and not caches:
+        raise ValueError(
+            "fleet.router.name: prefix-aware goes by what replicas have cached, and these cache nothing; set "
+            "allocator.prefix_caching: true, or use another router"
+        )
+    options: dict[str, Any] = {"seed": seed} if name in _SEEDED else {}
+    options |= {key: value for key, value in fleet.router.model_dump(exclude={"name"}).items() if value is not None}
+
+    def make(found: Caches | None) -> Router:
+        router: Router = kind(found, **options) if kind.follows_caches else kind(**options)
+        return router
+
+    return Routing(make, stateless=kind.stateless, follows_caches=kind.follows_caches)
