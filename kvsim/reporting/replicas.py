@@ -16,7 +16,7 @@ SPREADS = (
 
 
 def spread(result: Result, column: str, times: float) -> tuple[float | None, float | None]:
-    """The least and the most of a column over the replicas; None where the run has none, or they have no such number."""
+    """The least and the most of a column over the replicas; None where there are none, or no such number."""
     if "replicas" not in result.tables:
         return None, None
     values = [times * value for value in result.tables["replicas"][column] if value is not None]

@@ -124,7 +124,7 @@ def test_a_router_that_looks_at_its_replicas_is_not_taken_apart():
     assert told(run(scenario("least-kv"), executor=Nobody(1))) == told(run(scenario("least-kv")))
 
 
-@pytest.mark.parametrize("router", (*STATELESS, *STATEFUL))
+@pytest.mark.parametrize("router", [*STATELESS, *STATEFUL])
 def test_nobody_is_lost_between_replicas(router):
     result = run(scenario(router), check=True)
     assert result.metrics["arrived"] == 90 == result.metrics["finished"]
@@ -154,7 +154,8 @@ def test_a_replica_that_nobody_comes_to_is_idle_all_the_time():
 def test_the_shortest_queue_is_shorter_than_a_blind_choice_and_two_choices_lie_between():
     waits = {
         router: run(scenario(router, replicas=8, workload={
-            "rate": "24/s", "requests": 1500, "prompt_tokens": {"distribution": "exponential", "mean": 500, "max": 3000},
+            "rate": "24/s", "requests": 1500,
+            "prompt_tokens": {"distribution": "exponential", "mean": 500, "max": 3000},
             "output_tokens": {"distribution": "exponential", "mean": 60, "max": 600},
         })).metrics["ttft_s"]["mean"]
         for router in ("random", "power-of-two", "least-requests")

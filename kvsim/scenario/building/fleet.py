@@ -11,7 +11,8 @@ _SEEDED = ("random", "power-of-two", "session-affinity")
 
 def routing_of(fleet: FleetSettings, *, seed: int, caches: bool) -> Routing:
     """How the router of this fleet is made, with `seed` where it draws. ValueError where nothing caches for it."""
-    name, kind = fleet.router.name, ROUTERS[fleet.router.name]
+    name: str = fleet.router.name
+    kind: Any = ROUTERS[name]
     if kind.follows_caches and not caches:
         raise ValueError(
             "fleet.router.name: prefix-aware goes by what replicas have cached, and these cache nothing; set "
