@@ -119,9 +119,9 @@ class World:
         if not self._known:
             where = " within the 64-bit clock" if first else ""
             raise InputError(f"the workload has no requests{where}; a run needs at least one")
-        self._clock = Clock()
+        self.clock = Clock()
         self._stream = chain(first, stream)
-        self._feedback = None if after is None else Feedback(self._clock, self._stream, after, stops=stops)
+        self._feedback = None if after is None else Feedback(self.clock, self._stream, after, stops=stops)
         self._on_end = on_end if self._feedback is None else _both(self._feedback.ended, on_end)
 
     def replica(
@@ -141,14 +141,14 @@ class World:
             warmup_ps=given.warmup_ps,
             check=given.check,
             addresses=given.addresses,
-            clock=self._clock,
+            clock=self.clock,
             layers=given.layers,
             kv_events=given.kv_events,
             follower=follower,
             pieces=pieces,
         )
         return Replica(
-            self._clock,
+            self.clock,
             scheduler,
             timing,
             recording,
@@ -167,7 +167,7 @@ class World:
 
     def serve(self, door: Door, replicas: Sequence[Replica]) -> None:
         """Let requests come in at `door` until all that `replicas` got have ended, or up to the horizon."""
-        clock, given = self._clock, self._conditions
+        clock, given = self.clock, self._conditions
 
         def open_windows(_: Event) -> None:
             for replica in replicas:

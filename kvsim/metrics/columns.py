@@ -156,6 +156,8 @@ TABLES: Mapping[str, TableForm] = {
         "one row per replica of a fleet, all over the window of the whole",
         {
             "replica": Column("int64", "number of the replica, from 0"),
+            "paid_s": Column("double", "for how long of the whole run it had to be there, start-up and emptying "
+                             "included, seconds"),
             **{end: Column("int64", f"requests that came to it and {how}") for end, how in _END_MEANINGS.items()},
             "preemptions": Column("int64", "how often a running request lost its memory"),
             "hit_tokens": Column("int64", "prompt tokens found cached at first admission, tokens"),

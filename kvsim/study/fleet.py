@@ -6,13 +6,14 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
-from kvsim.engine.fleet import simulate_fleet
-from kvsim.engine.run import Conditions, RunLog
+from kvsim.engine.fleet import FleetLog, simulate_fleet
+from kvsim.engine.run import Conditions
 from kvsim.metrics.columns import TYPES
 from kvsim.metrics.fleet import joined
 from kvsim.metrics.result import Result
 from kvsim.metrics.summary import Run, metrics, pools
 from kvsim.metrics.tables import Dropped, FleetTables, Pieces
+from kvsim.request import PS_PER_S
 from kvsim.scenario.build import Simulation, build
 from kvsim.scenario.resolve import Scenario
 from kvsim.step import ENDS
@@ -54,7 +55,8 @@ def run_fleet(
     simulation = build(scenario, seed)
     routing, replicas, keep = simulation.routing, simulation.replicas, pieces is None
     assert routing is not None
-    if executor is not None and routing.stateless and not simulation.workload.closed:
+    paid_ps = None
+    if executor is not None and routing.apart and not simulation.workload.closed:
         size = -(-replicas // PARTS)
         parts = [
             Part(scenario, seed, range(first, min(first + size, replicas)), stepwise, check, keep)
@@ -66,8 +68,9 @@ def run_fleet(
             if progress is not None:
                 progress((done + 1) / len(parts), scenario.label)
     else:
-        logs = _simulate(simulation, scenario, range(replicas), None, stepwise, check, keep, progress)
-        runs = [outcome_of(log, simulation, scenario.settings) for log in logs]
+        log = _simulate(simulation, scenario, range(replicas), None, stepwise, check, keep, progress)
+        runs = [outcome_of(one, simulation, scenario.settings) for one in log.replicas]
+        paid_ps = log.paid_ps
     end_ps = max(run.end_ps for run in runs)
     whole = joined(runs, end_ps=end_ps)
     each = [metrics(joined([run], end_ps=end_ps)) for run in runs]
@@ -88,7 +91,7 @@ def run_fleet(
             for number, run in enumerate(runs)
             for pool in pools(joined([run], end_ps=end_ps))
         ],
-        tables=FleetTables(_rows(each), runs if keep else ()),
+        tables=FleetTables(_rows(each, paid_ps or [end_ps] * replicas), runs if keep else ()),
         refusals=whole.requests.refusals,
         wall_s=time.perf_counter() - started,
     )
@@ -97,8 +100,8 @@ def run_fleet(
 def work(part: Part) -> list[Run]:
     """What becomes of some replicas, as an executor works it out: the same as within the whole fleet."""
     simulation = build(part.scenario, part.seed)
-    logs = _simulate(simulation, part.scenario, part.numbers, part.numbers, part.stepwise, part.check, part.keep, None)
-    return [outcome_of(log, simulation, part.scenario.settings) for log in logs]
+    log = _simulate(simulation, part.scenario, part.numbers, part.numbers, part.stepwise, part.check, part.keep, None)
+    return [outcome_of(one, simulation, part.scenario.settings) for one in log.replicas]
 
 
 def _simulate(
@@ -110,7 +113,7 @@ def _simulate(
     check: bool,
     keep: bool,
     progress: Progress | None,
-) -> list[RunLog]:
+) -> FleetLog:
     settings, routing = scenario.settings, simulation.routing
     assert routing is not None
     return simulate_fleet(
@@ -136,13 +139,14 @@ def _simulate(
     )
 
 
-def _rows(each: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
-    """The table of replicas, from the metrics of each."""
+def _rows(each: Sequence[dict[str, Any]], paid_ps: Sequence[int]) -> dict[str, list[Any]]:
+    """The table of replicas, from the metrics of each and for how long it had to be there."""
     found: dict[str, list[Any]] = {name: [] for name in TYPES["replicas"]}
-    for number, one in enumerate(each):
+    for number, (one, time_ps) in enumerate(zip(each, paid_ps, strict=True)):
         ttft, tpot = one["ttft_s"] or {}, one["tpot_s"] or {}
         row = {
             "replica": number,
+            "paid_s": time_ps / PS_PER_S,
             **{end: one[end] for end in ENDS},
             "preemptions": one["preemptions"],
             "hit_tokens": one["hit_tokens"],

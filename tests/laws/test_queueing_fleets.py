@@ -17,7 +17,7 @@ def serve(router, rate, outputs, seed, *, requests):
     traffic = GeneratedTraffic(
         arrivals=Poisson(rate=rate), prompt_tokens=Constant(value=1), output_tokens=outputs, requests=requests
     )
-    logs = simulate_fleet(
+    fleet = simulate_fleet(
         Workload(traffic, seed=seed),
         REPLICAS,
         lambda: ContinuousScheduler(PagedAllocator(1 << 20, block_size=16), max_num_seqs=1, max_num_batched_tokens=1),
@@ -25,7 +25,7 @@ def serve(router, rate, outputs, seed, *, requests):
         Routing(lambda _: router),
         Conditions(max_model_len=1 << 16),
     )
-    records = [log.recording.requests.ended for log in logs]
+    records = [log.recording.requests.ended for log in fleet.replicas]
     assert sum(map(len, records)) == requests
     where = {record.id: number for number, ended in enumerate(records) for record in ended}
     return sorted((record for ended in records for record in ended), key=lambda record: record.id), where

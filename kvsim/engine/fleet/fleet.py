@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from kvsim.engine.clock import Clock
+from kvsim.engine.fleet.autoscaler import Autoscaler, Scaling
 from kvsim.engine.fleet.interface import Router
 from kvsim.engine.replica import Replica
 from kvsim.request import Request
@@ -11,10 +13,20 @@ class Fleet:
     """A door (see `Door`) before `count` replicas, of which `replicas` are here, by number.
 
     What goes to one of the others is left out; then the router must be one without state. In a `closed` loop more may
-    come to any of them as long as there is somebody in one of them.
+    come to any of them as long as there is somebody in one of them. With `scaling` only the first of them take
+    requests, as many as an autoscaler on `clock` says.
     """
 
-    def __init__(self, count: int, replicas: Mapping[int, Replica], router: Router, *, closed: bool) -> None:
+    def __init__(
+        self,
+        count: int,
+        replicas: Mapping[int, Replica],
+        router: Router,
+        *,
+        closed: bool,
+        scaling: Scaling | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         self._replicas = replicas
         self._router = router
         self._closed = closed
@@ -22,11 +34,15 @@ class Fleet:
         self.last_arrival_ps = 0
         """Of whatever came, whoever got it."""
         self._members = [Seat(number, replicas.get(number)) for number in range(count)]
+        self.autoscaler: Autoscaler | None = None
+        if scaling is not None and clock is not None:
+            self.autoscaler = Autoscaler(clock, list(replicas.values()), scaling, self._over)
 
     def submit(self, request: Request) -> None:
         """See `Door`."""
         self.last_arrival_ps = request.arrival_ps
-        replica = self._replicas.get(self._router.choose(request, self._members).number)
+        members = self._members if self.autoscaler is None else self._members[: self.autoscaler.ready]
+        replica = self._replicas.get(self._router.choose(request, members).number)
         if replica is not None:
             replica.submit(request)
 
@@ -35,10 +51,8 @@ class Fleet:
         self._exhausted = True
         for replica in self._replicas.values():
             replica.recording.memory.close(replica.clock.now_ps)
-        if not self._closed:
+        if not self._closed or self._over():
             self._exhaust()
-        else:
-            self.ended()
 
     def more_come(self) -> None:
         """See `Door`."""
@@ -46,8 +60,13 @@ class Fleet:
 
     def ended(self) -> None:
         """A request has ended in one of them, and what comes because of it is known. Mutates."""
-        if self._closed and self._exhausted and not any(replica.live for replica in self._replicas.values()):
+        if self.autoscaler is not None:
+            self.autoscaler.left()
+        if self._closed and self._over():
             self._exhaust()
+
+    def _over(self) -> bool:
+        return self._exhausted and not any(replica.live for replica in self._replicas.values())
 
     def _exhaust(self) -> None:
         for replica in self._replicas.values():

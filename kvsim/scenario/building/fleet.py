@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kvsim.engine.fleet import ROUTERS, Routing
+from kvsim.engine.fleet import ROUTERS, Routing, Scaling
 from kvsim.engine.fleet.interface import Caches, Router
 from kvsim.scenario.schema.fleet import FleetSettings
 
@@ -25,4 +25,19 @@ def routing_of(fleet: FleetSettings, *, seed: int, caches: bool) -> Routing:
         router: Router = kind(found, **options) if kind.follows_caches else kind(**options)
         return router
 
-    return Routing(make, stateless=kind.stateless, follows_caches=kind.follows_caches)
+    return Routing(make, stateless=kind.stateless, follows_caches=kind.follows_caches, scaling=_scaling(fleet))
+
+
+def _scaling(fleet: FleetSettings) -> Scaling | None:
+    rule = fleet.autoscale
+    if rule is None:
+        return None
+    return Scaling(
+        metric=rule.metric,
+        target=rule.target,
+        least=rule.min_replicas,
+        interval_ps=rule.interval,
+        start_up_ps=rule.start_up,
+        settle_ps=rule.settle,
+        tolerance=rule.tolerance,
+    )

@@ -9,7 +9,7 @@ _OF_PREFIX_AWARE = ("min_match", "imbalance_requests", "imbalance_ratio")
 
 
 def fleet_mistakes(data: Plain) -> Iterator[Mistake]:
-    """Yield options that the router does not have, and a window that replicas have at different times."""
+    """Yield options that the router does not have, scaling that cannot be, and a window that is no common one."""
     fleet, window = data.get("fleet"), data.get("window")
     if not isinstance(fleet, dict):
         return
@@ -20,6 +20,15 @@ def fleet_mistakes(data: Plain) -> Iterator[Mistake]:
                 name = router.get("name", "round-robin")
                 remedy = "leave it out, or set fleet.router.name: prefix-aware"
                 yield Mistake(f"fleet.router.{key}", router[key], f"is nothing that {name} knows of", remedy)
+    rule, most = fleet.get("autoscale"), fleet.get("replicas")
+    if isinstance(rule, dict):
+        least, target = rule.get("min_replicas", 1), rule.get("target")
+        if isinstance(least, int) and isinstance(most, int) and least > most:
+            remedy = f"write {most} or fewer, or raise fleet.replicas"
+            yield Mistake("fleet.autoscale.min_replicas", least, f"is more than fleet.replicas, {most}", remedy)
+        if rule.get("metric", "kv_use") == "kv_use" and isinstance(target, int | float) and target > 1:
+            problem = "is more than the whole pool"
+            yield Mistake("fleet.autoscale.target", target, problem, "write a share such as 0.6")
     if isinstance(window, dict) and window.get("until") == "saturated":
         problem = "is given for a fleet, whose replicas have their queues at different times"
         yield Mistake("window.until", "saturated", problem, "write auto or last_finish")

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kvsim.scenario.schema.fields import MOST, Part, Share
+from kvsim.scenario.schema.fields import MOST, Part, Share, Timespan
 
 MOST_REPLICAS = 100_000
 """The most replicas of a fleet: each takes some 20 KB before its first request."""
@@ -27,6 +27,29 @@ class RouterSettings(Part):
     """Router `prefix-aware`: and more than so many times as many; absent: 1.5."""
 
 
+class AutoscaleSettings(Part):
+    """How many replicas take requests, asked again and again, by the rule of Kubernetes' Horizontal Pod Autoscaler.
+
+    Of n that do, ceil(n x value / target) are wanted.
+    """
+
+    metric: Literal["kv_use", "waiting"] = "kv_use"
+    """What is held against the target, as the mean over the replicas that take requests: the share of the pool that
+    live requests hold, or the sequences that wait."""
+    target: Annotated[float, Field(gt=0)]
+    """The mean that is wanted: of `kv_use` a share such as 0.6, of `waiting` a number such as 4."""
+    min_replicas: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] = 1
+    """The fewest that take requests, and those that do at the start; the most are `fleet.replicas`."""
+    interval: Timespan = 15 * 10**12
+    """How often it is asked."""
+    start_up: Timespan = 60 * 10**12
+    """From when a replica is ordered to its first request."""
+    settle: Timespan = 300 * 10**12
+    """One is let go only where none more was wanted for so long."""
+    tolerance: Annotated[float, Field(ge=0, le=1)] = 0.1
+    """Nothing changes while the mean is within this share of the target."""
+
+
 class FleetSettings(Part):
     """Several replicas of the engine, each with a pool of its own, behind one router."""
 
@@ -34,3 +57,5 @@ class FleetSettings(Part):
     """How many there are."""
     router: RouterSettings = Field(default_factory=RouterSettings)
     """The router, by name or with options."""
+    autoscale: AutoscaleSettings | None = None
+    """Who decides how many of them take requests; absent: all do."""
