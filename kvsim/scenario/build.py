@@ -12,8 +12,9 @@ from kvsim.metrics.summary import Slo
 from kvsim.scenario.building.allocators import block_size_of, units
 from kvsim.scenario.building.engines import Serving
 from kvsim.scenario.building.timing import timing_of
+from kvsim.scenario.building.traces import reshaped, traced
 from kvsim.scenario.deployment import planned
-from kvsim.scenario.generated import generated, kinds_of_client, layers, limit, reshaped
+from kvsim.scenario.generated import generated, kinds_of_client, layers, limit
 from kvsim.scenario.messages import located
 from kvsim.scenario.notes import not_modelled, notes
 from kvsim.scenario.pool import pool
@@ -27,9 +28,7 @@ from kvsim.timing.interface import StepTiming
 from kvsim.timing.roofline import roofline_parameters
 from kvsim.workload.clients.beam import Beam
 from kvsim.workload.clients.limits import Patience
-from kvsim.workload.sessions.loop import SessionTraffic
-from kvsim.workload.stream import Traffic, Workload
-from kvsim.workload.trace import TraceTraffic
+from kvsim.workload.stream import InSessions, Traffic, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class Simulation:
     """Everything `engine.run.simulate` and the summary need, built afresh for each run (allocators have state)."""
 
     workload: Workload
-    traffic: Traffic | SessionTraffic
+    traffic: Traffic | InSessions
     scheduler: Scheduler
     device: Device | None
     """The ledger of each rank's card; None where what a step takes is not known."""
@@ -124,22 +123,13 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     )
 
 
-def _traffic(scenario: Scenario, *, identities: bool) -> Traffic | SessionTraffic:
-    workload = scenario.settings.workload
+def _traffic(scenario: Scenario, *, identities: bool) -> Traffic | InSessions:
     if scenario.trace is not None:
-        return TraceTraffic(
-            scenario.trace,
-            format=workload.format,
-            on_bad_row=workload.on_bad_row,
-            sort=workload.sort,
-            requests=workload.requests,
-            rate=workload.rate,
-            identities=identities,
-        )
+        return traced(scenario, scenario.trace, identities=identities)
     return generated(scenario)
 
 
-def _workload(settings: Settings, traffic: Traffic | SessionTraffic, seed: int) -> Workload:
+def _workload(settings: Settings, traffic: Traffic | InSessions, seed: int) -> Workload:
     workload = settings.workload
     cancel = workload.cancel
     return Workload(
@@ -163,12 +153,21 @@ def _workload_provenance(settings: Settings) -> str:
         text = f"generated, lengths of preset {workload.preset}"
     elif workload.lengths_of is not None:
         text = f"generated, lengths of the rows of {workload.lengths_of}"
-    if workload.sessions is not None or workload.clients is not None:
-        text += ", in sessions" if workload.clients is None else f", sent by {workload.clients.count} clients in a loop"
-    if workload.trace is not None and workload.rate is not None:
-        text += f", time stretched to {workload.rate:g} requests/s"
+    if workload.clients is not None:
+        text += f", sent by {workload.clients.count} clients in a loop"
+    elif workload.sessions is not None:
+        recorded = "" if workload.trace is None else f" as recorded, {workload.sessions.loop} loop"
+        text += f", in sessions{recorded}"
+    if workload.trace is not None and workload.arrivals is not None:
+        text += f" that begin by {workload.arrivals.process} arrivals"
+    elif workload.trace is not None and workload.rate is not None:
+        what = "requests" if workload.sessions is None else "sessions"
+        text += f", time stretched to {workload.rate:g} {what}/s"
     if workload.reshape is not None:
         text += ", reshaped"
+        if workload.reshape.share < 1:
+            what = "sessions" if workload.sessions is not None or workload.reshape.by == "session" else "requests"
+            text += f" to {workload.reshape.share:.3g} of the {what} (fewer, at their times)"
     if isinstance(workload.max_tokens, TimesOutput):
         text += "; max_tokens is an oracle (a multiple of the true output)"
     return text

@@ -13,7 +13,7 @@ from kvsim.request import PS_PER_S
 from kvsim.scenario.build import Simulation, build
 from kvsim.scenario.resolve import Scenario
 from kvsim.version import __version__
-from kvsim.workload.stream import GeneratedTraffic
+from kvsim.workload.stream import GeneratedTraffic, ReplayTraffic
 from kvsim.workload.trace import TraceTraffic
 
 Progress = Callable[[float, str], None]
@@ -142,7 +142,7 @@ def _as_given(scenario: Scenario) -> str:
 
 def _of_trace(scenario: Scenario, simulation: Simulation) -> list[str]:
     """Notes that say how many rows of a trace were left out, and why, and what the others say that is not used."""
-    if not isinstance(simulation.traffic, TraceTraffic):
+    if not isinstance(simulation.traffic, TraceTraffic | ReplayTraffic):
         return []
     said = []
     # Rows may be no requests without being bad, such as failed calls; those of a run that broke off are not told.
@@ -151,19 +151,27 @@ def _of_trace(scenario: Scenario, simulation: Simulation) -> list[str]:
     if report is not None and report.dropped:
         reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(report.dropped.items()))
         said.append(f"{sum(report.dropped.values())} of {report.rows_read} rows of the trace were dropped ({reasons}).")
-    caches, told = simulation.scheduler.allocator.caches, simulation.traffic.prefix_identity == "real"
+    traffic = simulation.traffic
+    caches, told = simulation.scheduler.allocator.caches, traffic.prefix_identity == "real"
     if told and not caches:
         said.append(
             "The trace says which prompts begin alike, and this run does not use it: every prompt is computed whole. "
             "`kvsim hit-curve` counts what is shared."
         )
+    elif told and traffic.block_tokens is None:
+        said.append(
+            "The trace tells what each turn adds to its session: prompts begin with so much of its history, answers "
+            "included; what sessions share with each other is not told."
+        )
     elif told:
         said.append(
-            f"The trace tells its prompts apart in blocks of {simulation.traffic.block_tokens} tokens: what they share "
+            f"The trace tells its prompts apart in blocks of {traffic.block_tokens} tokens: what they share "
             "beyond the last equal block, or with an earlier output, counts as unlike."
         )
     elif caches:
         said.append("The trace does not say which prompts begin alike: a request finds only blocks of its own again.")
+    if isinstance(traffic, ReplayTraffic) and traffic.stands_alone:
+        said.append("The trace records no sessions: every request stands alone, and none waits for another.")
     return said
 
 
@@ -200,7 +208,11 @@ def _reporter(scenario: Scenario, simulation: Simulation, progress: Progress | N
     if progress is None:
         return None
     traffic = simulation.traffic
-    total = traffic.survey().rows_kept if isinstance(traffic, TraceTraffic) else scenario.settings.workload.requests
+    total = (
+        traffic.survey().rows_kept
+        if isinstance(traffic, TraceTraffic | ReplayTraffic)
+        else scenario.settings.workload.requests
+    )
     if not total:
         return None
     ended = 0

@@ -67,6 +67,11 @@ class Reshape:
         check_positive("output_times", self.output_times)
         check_whole("repeat", self.repeat, 1)
 
+    @property
+    def keeps_all(self) -> bool:
+        """Everything comes as it is, but for its length."""
+        return (self.from_s, self.until_s, self.share, self.repeat) == (0, None, 1, 1)
+
     def describe(self) -> dict[str, Any]:
         """The parameters that do something, as plain values."""
         unchanged = Reshape()
@@ -90,7 +95,7 @@ class Reshaped:
     def more_outputs(self, streams: Streams) -> Iterator[int] | None:
         """As of the traffic itself, and as much longer."""
         lengths = self._traffic.more_outputs(streams)
-        return None if lengths is None else map(_scaled(self._reshape.output_times), lengths)
+        return None if lengths is None else map(scaled(self._reshape.output_times), lengths)
 
     def contents(self) -> Iterator[Content] | None:
         """What the prompts of the rows that are left are; of a repetition, the same again but for what is their own."""
@@ -125,7 +130,7 @@ class Reshaped:
         shape = self._reshape
         from_ps = round(as_written(shape.from_s) * PS_PER_S)
         until_ps = None if shape.until_s is None else round(as_written(shape.until_s) * PS_PER_S)
-        prompts, outputs = _scaled(shape.prompt_times), _scaled(shape.output_times)
+        prompts, outputs = scaled(shape.prompt_times), scaled(shape.output_times)
         start_ps = 0
         for _ in range(1 if once else shape.repeat):
             draws = _uniform(streams.generator("sample")) if shape.share < 1 else None
@@ -153,7 +158,8 @@ class Reshaped:
             )
 
 
-def _scaled(times: float) -> "Any":
+def scaled(times: float) -> "Any":
+    """A length to one so many times as long, rounded up."""
     if times == 1:
         return lambda tokens: tokens
     numerator, denominator = as_written(times).as_integer_ratio()

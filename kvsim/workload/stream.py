@@ -8,7 +8,7 @@ seed=1)
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice, repeat
-from typing import Protocol
+from typing import Any, Protocol
 
 from kvsim.content import Content, Layers
 from kvsim.errors import PastClockError
@@ -22,11 +22,15 @@ from kvsim.workload.generated import GeneratedTraffic
 from kvsim.workload.layers import Shared, Stack, layer_map
 from kvsim.workload.layers.stack import prompt
 from kvsim.workload.readers.interface import Row
-from kvsim.workload.sessions.drive import ByTheAnswers, by_the_clock
+from kvsim.workload.replayed.traffic import ReplayTraffic
+from kvsim.workload.sessions.drive import ByTheAnswers, Loop, by_the_clock
 from kvsim.workload.sessions.loop import SessionTraffic, Sources
 from kvsim.workload.streams import Streams
 
-__all__ = ["GeneratedTraffic", "SessionTraffic", "Traffic", "Workload"]
+__all__ = ["GeneratedTraffic", "InSessions", "ReplayTraffic", "SessionTraffic", "Traffic", "Workload"]
+
+InSessions = SessionTraffic | ReplayTraffic
+"""Traffic whose requests follow one another, drawn or recorded."""
 
 
 class Traffic(Protocol):
@@ -64,7 +68,7 @@ class Workload:
 
     def __init__(
         self,
-        traffic: Traffic | SessionTraffic,
+        traffic: Traffic | InSessions,
         *,
         seed: int = 0,
         max_tokens: int | str | Mapping[str, float] | MaxTokens = MODEL_LIMIT,
@@ -88,12 +92,12 @@ class Workload:
         self._cancel = cancel
         self._everyone = Tags(priority=priority, tenant=tenant)
         self._mix = TagMix(mix) if mix else None
-        self._loop: ByTheAnswers | None = None
+        self._loop: ByTheAnswers[Any] | None = None
 
     @property
     def closed(self) -> bool:
         """Whether requests come because others have ended."""
-        return isinstance(self._traffic, SessionTraffic) and self._traffic.closed
+        return isinstance(self._traffic, InSessions) and self._traffic.closed
 
     def layers(self) -> Layers:
         """Which layer of sharing each stream of the prompts belongs to. May read a trace once more."""
@@ -107,13 +111,13 @@ class Workload:
 
         PastClockError in place of the first that arrives past the 64-bit clock; those before it have come by then.
         """
-        if not isinstance(self._traffic, SessionTraffic):
+        if not isinstance(self._traffic, InSessions):
             return self._rows(self._traffic)
         sources = Sources(
             streams=self._streams, layers=self._layers, samples=1 if self._beam else self._samples,
             cancel=self._cancel, mix=self._mix,
         )  # fmt: skip
-        loop = self._traffic.loop(sources)
+        loop: Loop[Any] = self._traffic.loop(sources)
         if self.closed:
             self._loop = ByTheAnswers(loop, self._dressed)
             return map(_on_clock, self._loop.starts())
@@ -159,16 +163,26 @@ class Workload:
                 self._replace(request, self._beam)
             yield request
 
-    def _dressed(self, request: Request, kind: int) -> Request:
-        """A turn of a session with all that its client says."""
-        self._tag(request, self._everyone if self._mix is None else self._mix.kinds[kind])
-        if self._beam is not None:
+    def _dressed(self, request: Request, kind: int | None) -> Request:
+        """A turn of a session with all that its client says; `kind` None: what was recorded with it stays."""
+        if kind is None:
+            request.tenant = request.tenant or self._everyone.tenant
+            request.priority = request.priority or self._everyone.priority
+        if self._samples > 1 and not request.more_outputs:
             request.more_outputs = (request.output_tokens,) * (self._samples - 1)
+        if kind is None:
+            self._limit(request, self._everyone)
+        else:
+            self._tag(request, self._everyone if self._mix is None else self._mix.kinds[kind])
+        if self._beam is not None:
             self._replace(request, self._beam)
         return request
 
     def _tag(self, request: Request, tags: Tags) -> None:
         request.tenant, request.priority, request.slo_class = tags.tenant, tags.priority, tags.slo_class
+        self._limit(request, tags)
+
+    def _limit(self, request: Request, tags: Tags) -> None:
         rule = tags.max_tokens or self._max_tokens
         request.max_tokens = rule.of(max(request.output_tokens, *request.more_outputs, 0))
 

@@ -207,6 +207,9 @@ def _record(now_ps: int, journey: Journey, end: str, generated: int) -> Ended:
         rehit_tokens=journey.rehit_tokens,
         hit_layers=journey.hit_layers,
         regret_tokens=journey.regret_tokens,
+        session=request.session,
+        turn=None if request.session is None else request.turn,
+        slo_class=request.slo_class,
     )
 
 

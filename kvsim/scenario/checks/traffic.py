@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kvsim.scenario.checks.laws import arrival_mistakes, length_mistakes
+from kvsim.scenario.checks.recorded import recorded_mistakes
 from kvsim.scenario.checks.references import trace_reference
 from kvsim.scenario.checks.sessions import session_mistakes
 from kvsim.scenario.loading import Plain
@@ -14,23 +15,16 @@ from kvsim.units import parse_duration
 
 GENERATED = (
     *("arrivals", "preset", "lengths_of", "prompt_tokens", "output_tokens"),
-    *("prefix", "layers", "dataset", "sessions", "clients"),
+    *("prefix", "layers", "dataset"),
 )
-"""The keys of `workload` that only generated traffic has."""
+"""The keys of `workload` that only generated traffic has; of `arrivals`, those without sessions."""
 
 
 def workload_mistakes(workload: Plain, has_horizon: bool, origins: Origins) -> Iterator[Mistake]:
     """Yield what is missing in `workload`, or given beside a trace or a distribution that it means nothing to."""
     trace = workload.get("trace")
     if trace is not None:
-        for key in GENERATED:
-            if key in workload:
-                yield Mistake(
-                    f"workload.{key}",
-                    MISSING,
-                    "a trace brings its own",
-                    f"remove it, or workload.trace ({trace})",
-                )
+        yield from recorded_mistakes(workload, GENERATED)
         if isinstance(trace, str) and trace:
             yield from _trace(trace, origins)
     else:
@@ -49,7 +43,9 @@ def workload_mistakes(workload: Plain, has_horizon: bool, origins: Origins) -> I
                 "is missing",
                 "generated traffic needs an end: requests: 1000, or a horizon",
             )
-        for key, default in (("format", None), ("on_bad_row", "error"), ("sort", False)):
+        for key, default in (("format", None), ("on_bad_row", "error"), ("sort", False), ("read", None)):
+            if key == "read" and "lengths_of" in workload:
+                continue
             if workload.get(key, default) != default:
                 yield Mistake(f"workload.{key}", workload[key], "is about a trace", "remove it, or give workload.trace")
     if isinstance(arrivals := workload.get("arrivals"), dict):
@@ -144,6 +140,8 @@ def _trace(trace: str, origins: Origins, key: str = "workload.trace") -> Iterato
     path = trace_reference(trace, key, origins)
     if trace in PACKAGED or os.path.isfile(path):
         return
+    if os.path.isdir(path) and key == "workload.trace":
+        return  # Some traces are: a file for each session.
     if os.path.isdir(path):
         yield Mistake(key, trace, "is a folder", "name the trace file in it")
         return

@@ -10,13 +10,11 @@ from kvsim.workload.clients.limits import Patience
 from kvsim.workload.clients.tags import TagMix
 from kvsim.workload.layers import Shared, Stack
 from kvsim.workload.sessions.draws import Blocks, OwnStream, Source
+from kvsim.workload.sessions.drive import FAILED, FINISHED
 from kvsim.workload.sessions.laws import ClientLoop, SessionLaws
 from kvsim.workload.sessions.plan import Draws, numbered
 from kvsim.workload.sessions.play import Play
 from kvsim.workload.streams import Streams
-
-FINISHED = "finished"
-FAILED = ("rejected", "cancelled", "aborted")
 
 Coming = tuple[int, Play]
 """(arrival in picoseconds, the session whose next turn comes then)"""
