@@ -50,6 +50,8 @@ class Recording:
         self.upkeep = allocator.upkeep
         self.duplicates = Duplicates()
         self.gaps = TokenGaps(warmup_ps=warmup_ps)
+        self.flushes: list[tuple[int, int | None]] = []
+        """When the cache was to be emptied, and when that was done (None: never)."""
         self.copied_slots = 0
         self.gathered_slots = 0
         self.swapped_slots = 0
@@ -61,6 +63,17 @@ class Recording:
         """The most tokens that a step computed, padding included, and the most sequences in one."""
         self._saturated_only = window == "saturated"
         self._keeps = allocator.keeps
+
+    def begins(self, cached_slots: int) -> None:
+        """The run begins with so many slots cached; what it took to fill them is no part of the record."""
+        self.memory.rest(0, cached_slots)
+        if self.cache is not None:
+            self.cache.residency.begins()
+
+    def emptied(self, asked_ps: int, now_ps: int) -> None:
+        """The cache was emptied, which somebody had asked for at `asked_ps`."""
+        self.flushes.append((asked_ps, now_ps))
+        self.memory.emptied(now_ps)
 
     def over(self, now_ps: int) -> None:
         """The run is over: what was not handed over yet is now, where records are handed over."""

@@ -13,6 +13,7 @@ from kvsim.content import Layers
 from kvsim.engine.arrivals import After, Feedback
 from kvsim.engine.check import Auditor
 from kvsim.engine.clock import ARRIVAL, HORIZON, At, Clock
+from kvsim.engine.flushes import Flushes
 from kvsim.engine.recording import Recording
 from kvsim.engine.replica import OnEnd, Replica, first_need
 from kvsim.errors import InputError, PastClockError, RunError
@@ -54,6 +55,8 @@ def simulate(
     on_end: OnEnd | None = None,
     after: After | None = None,
     pieces: Pieces | None = None,
+    warm: Iterable[Request] = (),
+    flushes: Flushes | None = None,
 ) -> RunLog:
     """Serve `requests` (in order of arrival) until all have ended, or up to `horizon_ps`.
 
@@ -63,8 +66,10 @@ def simulate(
     as with `stepwise`. `layers` says which layer of sharing contents belong to. `kv_events` keeps what happens in a
     cache, event by event. `on_end` is called with the record of each request that ends, and `after` closes the loop:
     it gives those that come because of it, beside the `requests` that come by themselves. With `pieces` the records are
-    handed over while the run goes on, and kept nowhere else. Raises RunError when the run makes no progress,
-    CheckError when an invariant breaks, InputError when the requests are not in order of arrival.
+    handed over while the run goes on, and kept nowhere else. The prompts and outputs of the `warm` requests, which do
+    not arrive, are cached from the start, those of the last as if used last; `flushes` empty the cache. Raises RunError
+    when the run makes no progress, CheckError when an invariant breaks, InputError when the requests are not in order
+    of arrival.
     """
     # A stop that the clock can hold comes before whatever it cannot hold.
     stops = horizon_ps is not None and horizon_ps <= LAST_PS
@@ -107,6 +112,9 @@ def simulate(
         _Arrivals(clock, coming, replica)
     else:
         feedback.begin(replica)
+    _warm(replica, warm)
+    if flushes is not None:
+        flushes.begin(replica)
     if warmup_ps:
         At(clock, warmup_ps, ARRIVAL, lambda _: recording.memory.open(clock.now_ps))
     with _collector_at_rest():
@@ -118,8 +126,22 @@ def simulate(
         raise RunError(
             f"{len(replica.live)} requests are left although nothing more can happen: a lost wake-up (a bug)"
         )
+    if flushes is not None:
+        flushes.over()
     recording.over(replica.end_ps)
     return RunLog(recording, replica.end_ps, recording.requests.last_arrival_ps)
+
+
+def _warm(replica: Replica, requests: Iterable[Request]) -> None:
+    """Fill the cache with what these would have left behind, had they been served one after the other."""
+    allocator, served = replica.allocator, False
+    for request in requests:
+        journey = entering(request, replica.max_model_len)
+        if request.prompt_tokens < replica.max_model_len:
+            allocator.warm(journey.sequence.contents, request.prompt_tokens, journey.written_in_all)
+            served = True
+    if served:
+        replica.recording.begins(allocator.usage().cached)
 
 
 @contextmanager

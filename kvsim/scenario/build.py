@@ -7,9 +7,11 @@ from kvsim.capacity.pages import page_row
 from kvsim.catalog.engines import profile
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.models import model
+from kvsim.engine.flushes import Flushes
 from kvsim.errors import InputError
 from kvsim.metrics.summary import Slo
 from kvsim.scenario.building.allocators import block_size_of, units
+from kvsim.scenario.building.cache import cache_is_there, flushes_of
 from kvsim.scenario.building.engines import Serving
 from kvsim.scenario.building.timing import timing_of
 from kvsim.scenario.building.traces import reshaped, traced
@@ -28,6 +30,7 @@ from kvsim.timing.interface import StepTiming
 from kvsim.timing.roofline import roofline_parameters
 from kvsim.workload.clients.beam import Beam
 from kvsim.workload.clients.limits import Patience
+from kvsim.workload.layers.warm import Warm
 from kvsim.workload.stream import InSessions, Traffic, Workload
 
 
@@ -38,6 +41,8 @@ class Simulation:
     workload: Workload
     traffic: Traffic | InSessions
     scheduler: Scheduler
+    flushes: Flushes | None
+    """When the prefix cache is emptied."""
     device: Device | None
     """The ledger of each rank's card; None where what a step takes is not known."""
     timing: StepTiming
@@ -102,10 +107,12 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     block_size, read_size = units(allocator, rules)
     timing = timing_of(settings, rules, footprint, parameters, block_size=read_size)
     traffic = _traffic(scenario, identities=allocator.caches)
+    cache_is_there(settings, allocator.caches)
     return Simulation(
         workload=_workload(settings, reshaped(settings.workload, traffic), seed),
         traffic=traffic,
         scheduler=scheduler,
+        flushes=flushes_of(settings),
         device=device,
         timing=timing,
         max_model_len=limit,
@@ -143,6 +150,7 @@ def _workload(settings: Settings, traffic: Traffic | InSessions, seed: int) -> W
         priority=workload.priority,
         tenant=workload.tenant,
         mix=kinds_of_client(workload),
+        warm=None if workload.warm is None else Warm(requests=workload.warm.requests or 0, shared=workload.warm.shared),
     )
 
 

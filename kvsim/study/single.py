@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from kvsim.engine.run import simulate
+from kvsim.engine.run import RunLog, simulate
 from kvsim.errors import InputError
 from kvsim.metrics.requests import Ended
 from kvsim.metrics.result import Result
@@ -24,6 +24,9 @@ FALLS_BEHIND = 0.1
 
 _FEW = 0.01
 """The share of lengths outside their bounds from which on a run says so."""
+
+_TOLD = 5
+"""Of times that something happened so many are told at most."""
 
 _UPDATES = 200
 """How often a run reports its progress in all."""
@@ -83,6 +86,8 @@ def run(
         on_end=_reporter(scenario, simulation, progress),
         after=simulation.workload.after if simulation.workload.closed else None,
         pieces=pieces,
+        warm=simulation.workload.warm(simulation.scheduler.allocator.pool_slots),
+        flushes=simulation.flushes,
     )
     recording, resolved = log.recording, scenario.resolved()
     if seed != scenario.seed:
@@ -121,6 +126,7 @@ def run(
         not_modelled=simulation.not_modelled,
         notes=simulation.notes
         + _of_trace(scenario, simulation)
+        + _emptied(log)
         + _outside(simulation)
         + _falls_behind(simulation, outcome),
         published=settings.published or {},
@@ -172,6 +178,26 @@ def _of_trace(scenario: Scenario, simulation: Simulation) -> list[str]:
         said.append("The trace does not say which prompts begin alike: a request finds only blocks of its own again.")
     if isinstance(traffic, ReplayTraffic) and traffic.stands_alone:
         said.append("The trace records no sessions: every request stands alone, and none waits for another.")
+    return said
+
+
+def _emptied(log: RunLog) -> list[str]:
+    """Notes that say when the prefix cache was emptied, and when it was to be and was not."""
+    flushes = log.recording.flushes
+    done = [(asked, when) for asked, when in flushes if when is not None]
+    said = []
+    if done:
+        times = ", ".join(
+            f"{when / PS_PER_S:,.3f} s" + (f" (asked for at {asked / PS_PER_S:,.3f} s)" if when > asked else "")
+            for asked, when in done[:_TOLD]
+        )
+        more = f" and {len(done) - _TOLD} times more" if len(done) > _TOLD else ""
+        said.append(f"The prefix cache was emptied at {times}{more}.")
+    refused = [asked for asked, when in flushes if when is None]
+    if refused:
+        times = ", ".join(f"{asked / PS_PER_S:,.3f} s" for asked in refused[:_TOLD])
+        more = f" and {len(refused) - _TOLD} times more" if len(refused) > _TOLD else ""
+        said.append(f"The engine did not empty its prefix cache at {times}{more}: requests were using it.")
     return said
 
 

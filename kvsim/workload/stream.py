@@ -21,6 +21,7 @@ from kvsim.workload.clients.tags import TagMix, Tags
 from kvsim.workload.generated import GeneratedTraffic
 from kvsim.workload.layers import Shared, Stack, layer_map
 from kvsim.workload.layers.stack import prompt
+from kvsim.workload.layers.warm import Warm, shared_requests
 from kvsim.workload.readers.interface import Row
 from kvsim.workload.replayed.traffic import ReplayTraffic
 from kvsim.workload.sessions.drive import ByTheAnswers, Loop, by_the_clock
@@ -59,9 +60,9 @@ class Workload:
     factor}. `samples` outputs are asked of every request, each of a length of its own where lengths are drawn.
     With `beam` they are the candidates of a beam search, all as long as the first. With `layers` prompts begin with
     shared texts, which their lengths include; one that is too short for them and a token more is made that long.
-    `cancel` says which clients give up and when; `priority` and `tenant` are put on every request, or by `mix` what
-    each kind of client has. `seed` is the root of all draws. ValueError on a wrong argument, InputError on a wrong
-    trace.
+    `warm` is what the cache holds before the run. `cancel` says which clients give up and when; `priority` and `tenant`
+    are put on every request, or by `mix` what each kind of client has. `seed` is the root of all draws. ValueError on a
+    wrong argument, InputError on a wrong trace.
 
     Where the loop is `closed`, iterating gives what comes by itself, and `after` what comes because a request ended.
     """
@@ -79,6 +80,7 @@ class Workload:
         priority: int = 0,
         tenant: str = "",
         mix: Sequence[Tags] = (),
+        warm: Warm | None = None,
     ) -> None:
         check_whole("samples", samples, 1)
         self._traffic = traffic
@@ -92,6 +94,11 @@ class Workload:
         self._cancel = cancel
         self._everyone = Tags(priority=priority, tenant=tenant)
         self._mix = TagMix(mix) if mix else None
+        self._warm = warm
+        if warm is not None and warm.requests and self.closed:
+            raise ValueError(
+                "warm: requests come off the front of traffic that knows its times, and a closed loop does not"
+            )
         self._loop: ByTheAnswers[Any] | None = None
 
     @property
@@ -107,10 +114,35 @@ class Workload:
         return self._traffic.layers()
 
     def __iter__(self) -> Iterator[Request]:
-        """Requests numbered from 0, made one by one as the run asks for them.
+        """Requests numbered from 0, made one by one as the run asks for them; those that warm the cache are left out.
 
         PastClockError in place of the first that arrives past the 64-bit clock; those before it have come by then.
         """
+        requests = self._all()
+        return requests if self._warm is None else self._behind_the_warm(requests, self._warm.requests)
+
+    def warm(self, most_tokens: int) -> Iterator[Request]:
+        """What the cache has served before the run, in order; of shared texts about `most_tokens` tokens at most.
+
+        InputError where too few requests are left to arrive.
+        """
+        if self._warm is None:
+            return
+        if self._warm.shared:
+            yield from shared_requests(Stack(self._layers, self._streams), most_tokens)
+        yield from islice(self._all(), self._warm.requests)
+
+    def _behind_the_warm(self, requests: Iterator[Request], count: int) -> Iterator[Request]:
+        """The others, as early as if the last one that warms the cache had come at 0."""
+        start_ps = 0
+        for number, request in enumerate(requests):
+            if number < count:
+                start_ps = request.arrival_ps
+                continue
+            request.arrival_ps -= start_ps
+            yield request
+
+    def _all(self) -> Iterator[Request]:
         if not isinstance(self._traffic, InSessions):
             return self._rows(self._traffic)
         sources = Sources(
@@ -201,6 +233,7 @@ class Workload:
             "layers": [layer.describe() for layer in self._layers],
             "priority": self._everyone.priority,
             "tenant": self._everyone.tenant,
+            "warm": None if self._warm is None else asdict(self._warm),
             "mix": None if self._mix is None else [tags.describe() for tags in self._mix.kinds],
         }
 

@@ -49,6 +49,12 @@ class CacheWatch:
         if self.events is not None:
             self.events.removed(now_ps, pieces)
 
+    def cleared(self) -> None:
+        """See `CacheListener`."""
+        self.residency.cleared()
+        if self.events is not None:
+            self.events.cleared(self.moment())
+
     def cut(self, piece: Piece, upper: Piece, tokens: int) -> None:
         """See `CacheListener`."""
         self.residency.cut(piece, upper)

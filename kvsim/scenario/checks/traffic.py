@@ -57,8 +57,26 @@ def workload_mistakes(workload: Plain, has_horizon: bool, origins: Origins) -> I
             yield from length_mistakes(lengths, f"workload.{key}")
 
     yield from session_mistakes(workload)
+    yield from _warm(workload)
     yield from _reshape(workload.get("reshape"))
     yield from _prefix(workload)
+
+
+def _warm(workload: Plain) -> Iterator[Mistake]:
+    """A warm start of nothing, of texts that nobody shares, or of all that was to come."""
+    warm = workload.get("warm")
+    if not isinstance(warm, dict):
+        return
+    shared, requests, all_requests = warm.get("shared"), warm.get("requests"), workload.get("requests")
+    if requests is None and shared in (None, False):
+        remedy = "give requests: 500, or shared: true; or leave workload.warm out for a cold start"
+        yield Mistake("workload.warm", MISSING, "says nothing", remedy)
+    if shared is True and not any(key in workload for key in ("prefix", "layers", "dataset")):
+        remedy = "give workload.prefix, layers or dataset, or warm it with requests"
+        yield Mistake("workload.warm.shared", True, "is given, and no texts are shared that are known", remedy)
+    if isinstance(requests, int) and isinstance(all_requests, int) and requests >= all_requests:
+        remedy = f"ask for more than {requests} requests"
+        yield Mistake("workload.warm.requests", requests, f"leaves none of {all_requests} to arrive", remedy)
 
 
 def _prefix(workload: Plain) -> Iterator[Mistake]:

@@ -65,6 +65,16 @@ class TagSettings(Part):
     """What it allows; absent: as `workload.max_tokens`."""
 
 
+class WarmSettings(Part):
+    """What the prefix cache holds when the run begins."""
+
+    requests: Count | None = None
+    """The prompts and outputs of so many requests from the front of the traffic, which do not arrive: the others come
+    as early as if the last of these had come at the start. Not in closed loops."""
+    shared: bool = False
+    """The texts of `prefix`, `layers` or `dataset` that prompts begin with, as many as fit, the commonest used last."""
+
+
 class WorkloadSettings(Part):
     """The requests: either from a `trace`, or generated from `rate`, `arrivals`, `prompt_tokens` and
     `output_tokens`."""
@@ -112,6 +122,8 @@ class WorkloadSettings(Part):
     """Kinds of client, in place of `priority` and `tenant`."""
     reshape: ReshapeSettings | None = None
     """What is made of a trace, or of generated requests that stand alone; absent: nothing."""
+    warm: WarmSettings | None = None
+    """What the prefix cache holds when the run begins; absent: nothing, a cold start."""
     samples: Annotated[int, Field(ge=1, le=1024)] = 1
     """Outputs asked of each request for the same prompt, each of a length of its own where lengths are drawn."""
     beam: BeamSettings | None = None
