@@ -157,6 +157,7 @@ def fake_metrics(waste=0.04, fill=0.9, count=100):
         "output_tokens_per_s": 812.5,
         "requests_per_s": 7.75,
         "goodput_per_s": 6.5,
+        "slo_classes": None,
         "simulated_s": 99.75,
         "steps": 2793,
         "window_s": [0.0, 90.0],

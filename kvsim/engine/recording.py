@@ -1,6 +1,7 @@
 """Everything that is written down about a run, in one place, so that the replica itself stays about time."""
 
 from collections.abc import Mapping
+from collections.abc import Sequence as Seq
 
 from kvsim.content import Layers
 from kvsim.engine.addresses import AddressRecorder
@@ -32,9 +33,10 @@ class Recording:
         layers: Layers | None = None,
         kv_events: bool = False,
         pieces: Pieces | None = None,
+        slo_classes: Seq[str] = (),
     ) -> None:
         self.occupancy = Occupancy()
-        self.requests = RequestLog(pieces, caches=allocator.caches)
+        self.requests = RequestLog(pieces, caches=allocator.caches, classes=slo_classes)
         self.memory = MemoryRecorder(
             allocator.pool_slots,
             self.occupancy,

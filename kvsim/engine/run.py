@@ -1,7 +1,7 @@
 """One run: requests come in, a replica serves them, everything is recorded."""
 
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -57,6 +57,7 @@ def simulate(
     pieces: Pieces | None = None,
     warm: Iterable[Request] = (),
     flushes: Flushes | None = None,
+    slo_classes: Sequence[str] = (),
 ) -> RunLog:
     """Serve `requests` (in order of arrival) until all have ended, or up to `horizon_ps`.
 
@@ -67,9 +68,9 @@ def simulate(
     cache, event by event. `on_end` is called with the record of each request that ends, and `after` closes the loop:
     it gives those that come because of it, beside the `requests` that come by themselves. With `pieces` the records are
     handed over while the run goes on, and kept nowhere else. The prompts and outputs of the `warm` requests, which do
-    not arrive, are cached from the start, those of the last as if used last; `flushes` empty the cache. Raises RunError
-    when the run makes no progress, CheckError when an invariant breaks, InputError when the requests are not in order
-    of arrival.
+    not arrive, are cached from the start, those of the last as if used last; `flushes` empty the cache. `slo_classes`
+    are told apart in the summary. Raises RunError when the run makes no progress, CheckError when an invariant breaks,
+    InputError when the requests are not in order of arrival.
     """
     # A stop that the clock can hold comes before whatever it cannot hold.
     stops = horizon_ps is not None and horizon_ps <= LAST_PS
@@ -92,6 +93,7 @@ def simulate(
         layers=layers,
         kv_events=kv_events,
         pieces=pieces,
+        slo_classes=slo_classes,
     )
     coming = chain(first, stream)
     feedback = None if after is None else Feedback(clock, coming, after, stops=stops)

@@ -24,14 +24,14 @@ from kvsim.scenario.resolve import Scenario
 from kvsim.scenario.schema.fields import MOST
 from kvsim.scenario.schema.serving import VirtualSettings
 from kvsim.scenario.schema.settings import Settings
-from kvsim.scenario.schema.traffic import TimesOutput
+from kvsim.scenario.schema.traffic import SloSettings, TimesOutput
 from kvsim.scheduling.interface import Scheduler
 from kvsim.timing.interface import StepTiming
 from kvsim.timing.roofline import roofline_parameters
 from kvsim.workload.clients.beam import Beam
 from kvsim.workload.clients.limits import Patience
 from kvsim.workload.layers.warm import Warm
-from kvsim.workload.stream import InSessions, Traffic, Workload
+from kvsim.workload.stream import LoopTraffic, Traffic, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Simulation:
     """Everything `engine.run.simulate` and the summary need, built afresh for each run (allocators have state)."""
 
     workload: Workload
-    traffic: Traffic | InSessions
+    traffic: Traffic | LoopTraffic
     scheduler: Scheduler
     flushes: Flushes | None
     """When the prefix cache is emptied."""
@@ -118,7 +118,7 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         max_model_len=limit,
         bytes_per_slot=footprint.kv_bytes_per_token,
         block_size=block_size,
-        slo=Slo(settings.slo.ttft, settings.slo.tpot, settings.slo.e2e),
+        slo=_slo(settings.slo),
         provenance={
             "timing": timing.provenance,
             "pool": kv.provenance,
@@ -130,13 +130,22 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     )
 
 
-def _traffic(scenario: Scenario, *, identities: bool) -> Traffic | InSessions:
+def _slo(settings: SloSettings) -> Slo:
+    """The goals; those of a class are the general ones where it says nothing else."""
+    classes = {
+        name: Slo(goals.ttft or settings.ttft, goals.tpot or settings.tpot, goals.e2e or settings.e2e)
+        for name, goals in (settings.classes or {}).items()
+    }
+    return Slo(settings.ttft, settings.tpot, settings.e2e, classes)
+
+
+def _traffic(scenario: Scenario, *, identities: bool) -> Traffic | LoopTraffic:
     if scenario.trace is not None:
         return traced(scenario, scenario.trace, identities=identities)
     return generated(scenario)
 
 
-def _workload(settings: Settings, traffic: Traffic | InSessions, seed: int) -> Workload:
+def _workload(settings: Settings, traffic: Traffic | LoopTraffic, seed: int) -> Workload:
     workload = settings.workload
     cancel = workload.cancel
     return Workload(

@@ -13,8 +13,8 @@ from kvsim.request import PS_PER_S
 from kvsim.scenario.build import Simulation, build
 from kvsim.scenario.resolve import Scenario
 from kvsim.version import __version__
-from kvsim.workload.stream import GeneratedTraffic, ReplayTraffic
-from kvsim.workload.trace import TraceTraffic
+from kvsim.workload.readers.interface import Surveyed
+from kvsim.workload.stream import GeneratedTraffic
 
 Progress = Callable[[float, str], None]
 """Called with the fraction done, 0 to 1, and what is being done."""
@@ -88,6 +88,7 @@ def run(
         pieces=pieces,
         warm=simulation.workload.warm(simulation.scheduler.allocator.pool_slots),
         flushes=simulation.flushes,
+        slo_classes=tuple(simulation.slo.classes),
     )
     recording, resolved = log.recording, scenario.resolved()
     if seed != scenario.seed:
@@ -148,7 +149,7 @@ def _as_given(scenario: Scenario) -> str:
 
 def _of_trace(scenario: Scenario, simulation: Simulation) -> list[str]:
     """Notes that say how many rows of a trace were left out, and why, and what the others say that is not used."""
-    if not isinstance(simulation.traffic, TraceTraffic | ReplayTraffic):
+    if not isinstance(simulation.traffic, Surveyed):
         return []
     said = []
     # Rows may be no requests without being bad, such as failed calls; those of a run that broke off are not told.
@@ -176,7 +177,7 @@ def _of_trace(scenario: Scenario, simulation: Simulation) -> list[str]:
         )
     elif caches:
         said.append("The trace does not say which prompts begin alike: a request finds only blocks of its own again.")
-    if isinstance(traffic, ReplayTraffic) and traffic.stands_alone:
+    if traffic.stands_alone:
         said.append("The trace records no sessions: every request stands alone, and none waits for another.")
     return said
 
@@ -234,11 +235,7 @@ def _reporter(scenario: Scenario, simulation: Simulation, progress: Progress | N
     if progress is None:
         return None
     traffic = simulation.traffic
-    total = (
-        traffic.survey().rows_kept
-        if isinstance(traffic, TraceTraffic | ReplayTraffic)
-        else scenario.settings.workload.requests
-    )
+    total = traffic.survey().rows_kept if isinstance(traffic, Surveyed) else scenario.settings.workload.requests
     if not total:
         return None
     ended = 0

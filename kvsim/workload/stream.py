@@ -23,15 +23,11 @@ from kvsim.workload.layers import Shared, Stack, layer_map
 from kvsim.workload.layers.stack import prompt
 from kvsim.workload.layers.warm import Warm, shared_requests
 from kvsim.workload.readers.interface import Row
-from kvsim.workload.replayed.traffic import ReplayTraffic
-from kvsim.workload.sessions.drive import ByTheAnswers, Loop, by_the_clock
+from kvsim.workload.sessions.drive import ByTheAnswers, Loop, LoopTraffic, by_the_clock
 from kvsim.workload.sessions.loop import SessionTraffic, Sources
 from kvsim.workload.streams import Streams
 
-__all__ = ["GeneratedTraffic", "InSessions", "ReplayTraffic", "SessionTraffic", "Traffic", "Workload"]
-
-InSessions = SessionTraffic | ReplayTraffic
-"""Traffic whose requests follow one another, drawn or recorded."""
+__all__ = ["GeneratedTraffic", "LoopTraffic", "SessionTraffic", "Traffic", "Workload"]
 
 
 class Traffic(Protocol):
@@ -69,7 +65,7 @@ class Workload:
 
     def __init__(
         self,
-        traffic: Traffic | InSessions,
+        traffic: Traffic | LoopTraffic,
         *,
         seed: int = 0,
         max_tokens: int | str | Mapping[str, float] | MaxTokens = MODEL_LIMIT,
@@ -104,14 +100,14 @@ class Workload:
     @property
     def closed(self) -> bool:
         """Whether requests come because others have ended."""
-        return isinstance(self._traffic, InSessions) and self._traffic.closed
+        return isinstance(self._traffic, LoopTraffic) and self._traffic.closed
 
     def layers(self) -> Layers:
         """Which layer of sharing each stream of the prompts belongs to. May read a trace once more."""
-        in_sessions = isinstance(self._traffic, SessionTraffic)
-        if isinstance(self._traffic, SessionTraffic) or self._layers:
-            return layer_map(self._layers).layers(in_sessions=in_sessions)
-        return self._traffic.layers()
+        traffic = self._traffic
+        if isinstance(traffic, LoopTraffic):
+            return traffic.layers(layer_map(self._layers).layers(in_sessions=True))
+        return layer_map(self._layers).layers(in_sessions=False) if self._layers else traffic.layers()
 
     def __iter__(self) -> Iterator[Request]:
         """Requests numbered from 0, made one by one as the run asks for them; those that warm the cache are left out.
@@ -143,7 +139,7 @@ class Workload:
             yield request
 
     def _all(self) -> Iterator[Request]:
-        if not isinstance(self._traffic, InSessions):
+        if not isinstance(self._traffic, LoopTraffic):
             return self._rows(self._traffic)
         sources = Sources(
             streams=self._streams, layers=self._layers, samples=1 if self._beam else self._samples,

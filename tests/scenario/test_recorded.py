@@ -8,7 +8,7 @@ from kvsim.errors import InputError
 from kvsim.scenario import Scenario
 from kvsim.scenario.build import build
 from kvsim.study.single import run
-from kvsim.workload.stream import ReplayTraffic
+from kvsim.workload.replayed.traffic import ReplayTraffic
 from kvsim.workload.trace import TraceTraffic
 
 BASE = {"model": "llama-3.1-8b", "gpu": "H100", "pool": {"tokens": 40_000}, "engine": {"max_model_len": 8192}}

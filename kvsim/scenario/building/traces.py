@@ -1,20 +1,23 @@
 """Recorded traffic, from the keys that say it."""
 
+from typing import TYPE_CHECKING
+
 from kvsim.request import PS_PER_S
 from kvsim.scenario.generated import arrivals, think_law
 from kvsim.scenario.resolve import Scenario
 from kvsim.scenario.schema.generated.sessions import SessionSettings
 from kvsim.scenario.schema.traffic import WorkloadSettings
 from kvsim.workload.readers.options import ReadOptions, tokenizer_of
-from kvsim.workload.replayed.traffic import ReplayTraffic
-from kvsim.workload.replayed.waits import ThinkBounds
 from kvsim.workload.reshape import Reshape, Reshaped
 from kvsim.workload.sessions.laws import ClientLoop, OnFailure
-from kvsim.workload.stream import InSessions, Traffic
+from kvsim.workload.stream import LoopTraffic, Traffic
 from kvsim.workload.trace import TraceTraffic
 
+if TYPE_CHECKING:
+    from kvsim.workload.replayed.traffic import ReplayTraffic
 
-def traced(scenario: Scenario, trace: str, *, identities: bool) -> TraceTraffic | ReplayTraffic:
+
+def traced(scenario: Scenario, trace: str, *, identities: bool) -> "TraceTraffic | ReplayTraffic":
     """The traffic of a trace: row by row at its times, or in its sessions where these are asked for."""
     workload = scenario.settings.workload
     by_session = workload.reshape is not None and workload.reshape.by == "session"
@@ -32,7 +35,10 @@ def traced(scenario: Scenario, trace: str, *, identities: bool) -> TraceTraffic 
     )
 
 
-def _in_sessions(workload: WorkloadSettings, trace: str, *, identities: bool) -> ReplayTraffic:
+def _in_sessions(workload: WorkloadSettings, trace: str, *, identities: bool) -> "ReplayTraffic":
+    from kvsim.workload.replayed.traffic import ReplayTraffic
+    from kvsim.workload.replayed.waits import ThinkBounds
+
     # Sampled sessions alone are no reason to wait for answers.
     settings = workload.sessions or SessionSettings(loop="closed" if workload.clients is not None else "open")
     clients, think, failure = workload.clients, settings.think, settings.on_failure
@@ -96,11 +102,11 @@ def reshape_of(workload: WorkloadSettings) -> Reshape | None:
     )
 
 
-def reshaped(workload: WorkloadSettings, traffic: Traffic | InSessions) -> Traffic | InSessions:
+def reshaped(workload: WorkloadSettings, traffic: Traffic | LoopTraffic) -> Traffic | LoopTraffic:
     """The traffic, or what the scenario makes of it."""
     shape = reshape_of(workload)
     # Those in sessions are reshaped session by session, where they are chosen.
-    return traffic if shape is None or isinstance(traffic, InSessions) else Reshaped(traffic, shape)
+    return traffic if shape is None or isinstance(traffic, LoopTraffic) else Reshaped(traffic, shape)
 
 
 def _format(workload: WorkloadSettings) -> str | None:

@@ -62,6 +62,21 @@ def workload_mistakes(workload: Plain, has_horizon: bool, origins: Origins) -> I
     yield from _prefix(workload)
 
 
+def class_mistakes(slo: Any, workload: Plain) -> Iterator[Mistake]:
+    """Yield classes of service with goals that no kind of client has."""
+    classes = slo.get("classes") if isinstance(slo, dict) else None
+    mix = workload.get("mix")
+    # A trace without a mix brings classes of its own.
+    if not isinstance(classes, dict) or ("trace" in workload and mix is None):
+        return
+    known = [kind.get("slo_class") for kind in mix if isinstance(kind, dict)] if isinstance(mix, list) else []
+    known = [name for name in known if isinstance(name, str) and name]
+    for name in classes:
+        if name not in known:
+            remedy = suggestion(name, known) if known else "give slo_class to the kinds of client in workload.mix"
+            yield Mistake(f"slo.classes.{name}", MISSING, "no kind of client in workload.mix is of this class", remedy)
+
+
 def _warm(workload: Plain) -> Iterator[Mistake]:
     """A warm start of nothing, of texts that nobody shares, or of all that was to come."""
     warm = workload.get("warm")

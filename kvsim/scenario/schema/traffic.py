@@ -139,8 +139,8 @@ class WorkloadSettings(Part):
     """The tenant of every request."""
 
 
-class SloSettings(Part):
-    """The latency goals; a finished request that meets every given one counts for goodput."""
+class GoalSettings(Part):
+    """Latency goals."""
 
     ttft: Timespan | None = None
     """Arrival to first output token."""
@@ -148,6 +148,14 @@ class SloSettings(Part):
     """Time per output token after the first."""
     e2e: Timespan | None = None
     """Arrival to last output token."""
+
+
+class SloSettings(GoalSettings):
+    """The latency goals; a finished request that meets every given one counts for goodput."""
+
+    classes: Annotated[dict[Annotated[str, Field(min_length=1)], GoalSettings], Field(max_length=100)] | None = None
+    """Goals of classes of service (`slo_class` of `workload.mix`, or of a trace), by name, in place of the goals above
+    where given; the summary then tells each class apart."""
 
 
 class WindowSettings(Part):

@@ -11,7 +11,7 @@ from kvsim.request import PS_PER_S
 from kvsim.workload.arguments import check_positive
 from kvsim.workload.arrivals import ArrivalProcess, as_written
 from kvsim.workload.lengths import LONGEST, LengthDistribution
-from kvsim.workload.readers.interface import Identity, OnBadRow, Report
+from kvsim.workload.readers.interface import Identity, OnBadRow, Report, Surveyed
 from kvsim.workload.readers.options import ReadOptions
 from kvsim.workload.readers.request import TraceRequest
 from kvsim.workload.recording import Recording
@@ -20,6 +20,7 @@ from kvsim.workload.replayed.contents import Contents
 from kvsim.workload.replayed.loop import RecordedLoop, attempts_of
 from kvsim.workload.replayed.waits import ThinkBounds, Wait
 from kvsim.workload.reshape import Reshape, scaled
+from kvsim.workload.sessions.drive import LoopTraffic
 from kvsim.workload.sessions.laws import PS_PER_MS, ClientLoop, OnFailure
 from kvsim.workload.sessions.loop import Sources
 from kvsim.workload.streams import Streams
@@ -27,7 +28,7 @@ from kvsim.workload.streams import Streams
 _DECIDE = "say when sessions begin: arrivals at a rate, or clients (workload.arrivals and rate, or workload.clients)"
 
 
-class ReplayTraffic:
+class ReplayTraffic(LoopTraffic, Surveyed):
     """The sessions of a trace, in a loop.
 
     `loop` "closed": a call comes when those it waits for have been answered, and the pause that was recorded is over
@@ -105,13 +106,13 @@ class ReplayTraffic:
         return self.survey().block_tokens or None
 
     @property
-    def stands_alone(self) -> bool:
+    def stands_alone(self) -> bool:  # type: ignore[override]
         """No call has anything to do with another."""
         graph = self._graph()
         return len(graph.groups) == len(graph.calls)
 
-    def layers(self) -> Layers:
-        """Which layer of sharing each stream of the prompts belongs to, as far as the trace tells."""
+    def layers(self, shared: Layers) -> Layers:
+        """See `LoopTraffic`, as far as the trace tells; it shares no texts but its own."""
         graph = self._graph()
         if self._contents is None:
             return Layers()

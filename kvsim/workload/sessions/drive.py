@@ -1,9 +1,11 @@
 """Sessions on the move: by the clock, whatever the engine does, or by the answers that it gives."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
+from kvsim.content import Layers
 from kvsim.request import Request
 
 FINISHED = "finished"
@@ -42,6 +44,25 @@ class Loop(Protocol[P]):
         self, player: P, request: Request, at_ps: int, end: str, generated_tokens: int
     ) -> Sequence[tuple[int, P]]:
         """What comes next, once a request has ended at `at_ps` (or, in an open loop, has arrived). Mutates."""
+
+
+class LoopTraffic(ABC):
+    """Traffic whose requests follow one another, drawn or recorded."""
+
+    closed: bool
+    """They come because others have ended; else by the clock."""
+
+    @abstractmethod
+    def loop(self, sources: Any) -> Loop[Any]:
+        """What comes in one run, from the beginning; `sources` are a `loop.Sources`."""
+
+    @abstractmethod
+    def layers(self, shared: Layers) -> Layers:
+        """Which layer of sharing each stream of the prompts belongs to; `shared` says that of the texts of layers."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, object]:
+        """What the run folder says of it: plain values, and no time or path of the machine."""
 
 
 Dress = Callable[[Request, int | None], Request]
