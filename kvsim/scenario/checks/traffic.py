@@ -69,8 +69,8 @@ def class_mistakes(slo: Any, workload: Plain) -> Iterator[Mistake]:
     # A trace without a mix brings classes of its own.
     if not isinstance(classes, dict) or ("trace" in workload and mix is None):
         return
-    known = [kind.get("slo_class") for kind in mix if isinstance(kind, dict)] if isinstance(mix, list) else []
-    known = [name for name in known if isinstance(name, str) and name]
+    kinds = [kind.get("slo_class") for kind in mix if isinstance(kind, dict)] if isinstance(mix, list) else []
+    known = [name for name in kinds if isinstance(name, str) and name]
     for name in classes:
         if name not in known:
             remedy = suggestion(name, known) if known else "give slo_class to the kinds of client in workload.mix"

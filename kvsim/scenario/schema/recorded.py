@@ -24,6 +24,8 @@ Format = Literal[
     "tracelab",
     "applied-compute",
     "serving-benchmark",
+    "aiperf-records",
+    "guidellm",
     "otel",
     "sharegpt",
     "aiperf-turns",
