@@ -185,6 +185,8 @@ def _workload_provenance(settings: Settings) -> str:
         if workload.reshape.share < 1:
             what = "sessions" if workload.sessions is not None or workload.reshape.by == "session" else "requests"
             text += f" to {workload.reshape.share:.3g} of the {what} (fewer, at their times)"
+        if workload.reshape.rate_times != 1:
+            text += f", {workload.reshape.rate_times:g} times the rate (a time warp)"
     if isinstance(workload.max_tokens, TimesOutput):
         text += "; max_tokens is an oracle (a multiple of the true output)"
     return text

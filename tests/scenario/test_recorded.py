@@ -125,6 +125,7 @@ def test_a_folder_of_sessions_is_a_trace(tmp_path):
         ({"sessions": {"turns": 4}}, "workload.sessions.turns: a trace brings its own"),
         ({"sessions": {"history": {"keep": "window", "turns": 2}}}, "workload.sessions.history: a trace brings its"),
         ({"arrivals": {"process": "poisson"}, "rate": "1/s"}, "workload.arrivals: a trace brings its own"),
+        ({"rate": "1/s", "reshape": {"rate_times": 2}}, "workload.reshape.rate_times: 2 is given beside rate"),
         ({"sessions": {}, "sort": True}, "workload.sort: true means nothing to sessions"),
         ({"sessions": {}, "reshape": {"by": "request"}}, "workload.reshape.by: request would tear sessions apart"),
         ({"clients": {"count": 1, "think": {"distribution": "recorded"}}}, "workload.clients.think.distribution"),

@@ -98,6 +98,7 @@ def reshape_of(workload: WorkloadSettings) -> Reshape | None:
         share=reshape.share,
         prompt_times=reshape.prompt_times,
         output_times=reshape.output_times,
+        rate_times=reshape.rate_times,
         repeat=reshape.repeat,
     )
 

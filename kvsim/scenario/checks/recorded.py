@@ -31,6 +31,12 @@ def recorded_mistakes(workload: Plain, generated: Iterable[str]) -> Iterator[Mis
     if in_sessions and workload.get("sort") is True:
         problem = "means nothing to sessions: their calls come when they come, whatever the order of the rows"
         yield Mistake("workload.sort", True, problem, "remove it")
+    times = _word(workload.get("reshape"), "rate_times")
+    if times not in (None, 1, 1.0):
+        for key in ("rate", "arrivals", "clients"):
+            if key in workload:
+                remedy = f"keep one of them: {key} says how often requests come already"
+                yield Mistake("workload.reshape.rate_times", times, f"is given beside {key}", remedy)
     if in_sessions and by == "request":
         problem = "would tear sessions apart"
         yield Mistake("workload.reshape.by", by, problem, "write session, or leave it out")

@@ -71,12 +71,15 @@ class ReshapeSettings(Part):
     """Requests from this moment on are left out; by session: sessions that begin from it on."""
     share: Share = 1.0
     """The share of the requests, or sessions, that is kept, drawn one by one: the rate falls by count, where
-    `workload.rate` changes it by stretching time."""
+    `workload.rate` and `rate_times` change it by stretching time."""
     by: Literal["request", "session"] | None = None
     """What is kept or left out as a whole; absent: sessions beside `workload.sessions`, else requests."""
     prompt_times: Positive = 1.0
     """How many times as long prompts become."""
     output_times: Positive = 1.0
     """How many times as long outputs become."""
+    rate_times: Positive = 1.0
+    """How many times as high the rate becomes, by a time warp: gaps between requests become that much shorter, in a
+    closed loop those between the beginnings of sessions alone."""
     repeat: Count = 1
     """How often all of it comes, one after the other."""

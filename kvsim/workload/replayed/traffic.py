@@ -222,7 +222,7 @@ class ReplayTraffic(LoopTraffic, Surveyed):
     def _stretch(self, graph: CallGraph) -> tuple[int, int]:
         """By what ratio recorded times are multiplied; exact, so that they round once."""
         if self._rate is None:
-            return 1, 1
+            return self._reshape.warp
         starts_ps = [self._start_of(group) for group in graph.groups]
         span_ps = max(starts_ps) - min(starts_ps)
         if not span_ps:

@@ -263,6 +263,11 @@ def test_a_window_takes_sessions_that_begin_in_it_whole_and_repetitions_follow(l
     assert len({request.id for request in found}) == len(found)
 
 
+def test_the_rate_of_sessions_is_multiplied_by_warping_their_starts(talks):
+    found = times(served(Workload(ReplayTraffic(talks, reshape=Reshape(rate_times=2))), takes_s=1))
+    assert found == {0: 0, 1: 0.5, 2: 3, 3: 5.5, 4: 4.5}
+
+
 def test_a_window_that_no_session_begins_in_says_so(lines):
     with pytest.raises(InputError, match=r"reshape: no session is left"):
         list(Workload(ReplayTraffic(many(lines), reshape=Reshape(from_s=900))))
