@@ -13,6 +13,7 @@ from kvsim.content import Layers
 from kvsim.engine.arrivals import After, Arrivals, Door, Feedback
 from kvsim.engine.check import Auditor
 from kvsim.engine.clock import ARRIVAL, HORIZON, At, Clock
+from kvsim.engine.flushes import Flushes
 from kvsim.engine.prefixes import Follower
 from kvsim.engine.recording import Recording
 from kvsim.engine.replica import OnEnd, Replica, first_need
@@ -53,6 +54,7 @@ class Conditions:
     addresses: bool = False
     layers: Layers | None = None
     kv_events: bool = False
+    slo_classes: tuple[str, ...] = ()
 
 
 def simulate(
@@ -73,6 +75,9 @@ def simulate(
     on_end: OnEnd | None = None,
     after: After | None = None,
     pieces: Pieces | None = None,
+    warm: Iterable[Request] = (),
+    flushes: Flushes | None = None,
+    slo_classes: Sequence[str] = (),
 ) -> RunLog:
     """Serve `requests` (in order of arrival) until all have ended, or up to `horizon_ps`.
 
@@ -82,8 +87,10 @@ def simulate(
     as with `stepwise`. `layers` says which layer of sharing contents belong to. `kv_events` keeps what happens in a
     cache, event by event. `on_end` is called with the record of each request that ends, and `after` closes the loop:
     it gives those that come because of it, beside the `requests` that come by themselves. With `pieces` the records are
-    handed over while the run goes on, and kept nowhere else. Raises RunError when the run makes no progress,
-    CheckError when an invariant breaks, InputError when the requests are not in order of arrival.
+    handed over while the run goes on, and kept nowhere else. The prompts and outputs of the `warm` requests, which do
+    not arrive, are cached from the start, those of the last as if used last; `flushes` empty the cache. `slo_classes`
+    are told apart in the summary. Raises RunError when the run makes no progress, CheckError when an invariant breaks,
+    InputError when the requests are not in order of arrival.
     """
     conditions = Conditions(
         max_model_len=max_model_len,
@@ -96,10 +103,12 @@ def simulate(
         addresses=addresses,
         layers=layers,
         kv_events=kv_events,
+        slo_classes=tuple(slo_classes),
     )
     world = World(requests, conditions, after, on_end)
     replica = world.replica(scheduler, timing, pieces=pieces)
-    world.serve(replica, [replica])
+    warmed(replica, warm)
+    world.serve(replica, [replica], [] if flushes is None else [flushes])
     replica.recording.over(replica.end_ps)
     return RunLog(replica.recording, replica.end_ps, replica.recording.requests.last_arrival_ps)
 
@@ -146,6 +155,7 @@ class World:
             kv_events=given.kv_events,
             follower=follower,
             pieces=pieces,
+            slo_classes=given.slo_classes,
         )
         return Replica(
             self.clock,
@@ -165,8 +175,11 @@ class World:
             number=number,
         )
 
-    def serve(self, door: Door, replicas: Sequence[Replica]) -> None:
-        """Let requests come in at `door` until all that `replicas` got have ended, or up to the horizon."""
+    def serve(self, door: Door, replicas: Sequence[Replica], flushes: Sequence[Flushes] = ()) -> None:
+        """Let requests come in at `door` until all that `replicas` got have ended, or up to the horizon.
+
+        `flushes` empty the caches, one after the other's.
+        """
         clock, given = self.clock, self._conditions
 
         def open_windows(_: Event) -> None:
@@ -181,6 +194,8 @@ class World:
             Arrivals(clock, self._stream, door)
         else:
             self._feedback.begin(door)
+        for emptying, replica in zip(flushes, replicas, strict=False):
+            emptying.begin(replica)
         if given.warmup_ps:
             At(clock, given.warmup_ps, ARRIVAL, open_windows)
         with _collector_at_rest():
@@ -191,6 +206,20 @@ class World:
         left = sum(len(replica.live) for replica in replicas)
         if left:
             raise RunError(f"{left} requests are left although nothing more can happen: a lost wake-up (a bug)")
+        for emptying in flushes:
+            emptying.over()
+
+
+def warmed(replica: Replica, requests: Iterable[Request]) -> None:
+    """Fill the cache with what these would have left behind, had they been served one after the other."""
+    allocator, served = replica.allocator, False
+    for request in requests:
+        journey = entering(request, replica.max_model_len)
+        if request.prompt_tokens < replica.max_model_len:
+            allocator.warm(journey.sequence.contents, request.prompt_tokens, journey.written_in_all)
+            served = True
+    if served:
+        replica.recording.begins(allocator.usage().cached)
 
 
 @contextmanager

@@ -1,24 +1,30 @@
 """What a reader of a run should know that only the run itself has shown."""
 
+from collections.abc import Sequence
+
 from kvsim.metrics.summary import Run
 from kvsim.request import PS_PER_S
 from kvsim.scenario.build import Simulation
 from kvsim.scenario.resolve import Scenario
+from kvsim.workload.readers.interface import Surveyed
 from kvsim.workload.stream import GeneratedTraffic
-from kvsim.workload.trace import TraceTraffic
 
 FALLS_BEHIND = 0.1
 """An engine keeps up if, once nobody arrives any more, it is done within this share of the time that arrivals took."""
+
+_TOLD = 5
+"""Of times that something happened so many are told at most."""
 
 _FEW = 0.01
 """The share of lengths outside their bounds from which on a run says so."""
 
 
 def notes_of(scenario: Scenario, simulation: Simulation, outcome: Run) -> list[str]:
-    """Sentences on the scenario, its trace, the lengths that were drawn, and whether the engine kept up."""
+    """Sentences on the scenario, its trace, emptied caches, lengths that were drawn, and whether the engine kept up."""
     return [
         *simulation.notes,
         *_of_trace(scenario, simulation),
+        *_emptied(outcome.flushes),
         *_outside(simulation),
         *_falls_behind(simulation, outcome),
     ]
@@ -26,7 +32,7 @@ def notes_of(scenario: Scenario, simulation: Simulation, outcome: Run) -> list[s
 
 def _of_trace(scenario: Scenario, simulation: Simulation) -> list[str]:
     """Notes that say how many rows of a trace were left out, and why, and what the others say that is not used."""
-    if not isinstance(simulation.traffic, TraceTraffic):
+    if not isinstance(simulation.traffic, Surveyed):
         return []
     said = []
     # Rows may be no requests without being bad, such as failed calls; those of a run that broke off are not told.
@@ -35,19 +41,46 @@ def _of_trace(scenario: Scenario, simulation: Simulation) -> list[str]:
     if report is not None and report.dropped:
         reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(report.dropped.items()))
         said.append(f"{sum(report.dropped.values())} of {report.rows_read} rows of the trace were dropped ({reasons}).")
-    caches, told = simulation.scheduler.allocator.caches, simulation.traffic.prefix_identity == "real"
+    traffic = simulation.traffic
+    caches, told = simulation.scheduler.allocator.caches, traffic.prefix_identity == "real"
     if told and not caches:
         said.append(
             "The trace says which prompts begin alike, and this run does not use it: every prompt is computed whole. "
             "`kvsim hit-curve` counts what is shared."
         )
+    elif told and traffic.block_tokens is None:
+        said.append(
+            "The trace tells what each turn adds to its session: prompts begin with so much of its history, answers "
+            "included; what sessions share with each other is not told."
+        )
     elif told:
         said.append(
-            f"The trace tells its prompts apart in blocks of {simulation.traffic.block_tokens} tokens: what they share "
+            f"The trace tells its prompts apart in blocks of {traffic.block_tokens} tokens: what they share "
             "beyond the last equal block, or with an earlier output, counts as unlike."
         )
     elif caches:
         said.append("The trace does not say which prompts begin alike: a request finds only blocks of its own again.")
+    if traffic.stands_alone:
+        said.append("The trace records no sessions: every request stands alone, and none waits for another.")
+    return said
+
+
+def _emptied(flushes: Sequence[tuple[int, int | None]]) -> list[str]:
+    """Notes that say when the prefix cache was emptied, and when it was to be and was not."""
+    done = [(asked, when) for asked, when in flushes if when is not None]
+    said = []
+    if done:
+        times = ", ".join(
+            f"{when / PS_PER_S:,.3f} s" + (f" (asked for at {asked / PS_PER_S:,.3f} s)" if when > asked else "")
+            for asked, when in done[:_TOLD]
+        )
+        more = f" and {len(done) - _TOLD} times more" if len(done) > _TOLD else ""
+        said.append(f"The prefix cache was emptied at {times}{more}.")
+    refused = [asked for asked, when in flushes if when is None]
+    if refused:
+        times = ", ".join(f"{asked / PS_PER_S:,.3f} s" for asked in refused[:_TOLD])
+        more = f" and {len(refused) - _TOLD} times more" if len(refused) > _TOLD else ""
+        said.append(f"The engine did not empty its prefix cache at {times}{more}: requests were using it.")
     return said
 
 

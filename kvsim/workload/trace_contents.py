@@ -18,12 +18,19 @@ def prompt_contents(prompts: Iterable[tuple[int, tuple[BlockId, ...]]], block_to
     """
     numbers: dict[BlockId, int] = {}
     for request, (tokens, ids) in enumerate(prompts):
-        content = Content()
-        for block in ids:
-            start = numbers.setdefault(block, len(numbers)) * block_tokens
-            content.append(Run(_BLOCKS, start, min(block_tokens, tokens - content.tokens)))
-        content.append(Run(own_stream(request), content.tokens, tokens - content.tokens))
-        yield content
+        yield block_content(request, tokens, ids, block_tokens, numbers)
+
+
+def block_content(
+    request: int, tokens: int, ids: tuple[BlockId, ...], block_tokens: int, numbers: dict[BlockId, int]
+) -> Content:
+    """The prompt of one request; `numbers` are those of all blocks so far. Mutates them."""
+    content = Content()
+    for block in ids:
+        start = numbers.setdefault(block, len(numbers)) * block_tokens
+        content.append(Run(_BLOCKS, start, min(block_tokens, tokens - content.tokens)))
+    content.append(Run(own_stream(request), content.tokens, tokens - content.tokens))
+    return content
 
 
 def prompt_layers(prompts: Iterable[tuple[Content, str]], block_tokens: int) -> Layers:

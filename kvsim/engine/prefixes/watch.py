@@ -27,6 +27,9 @@ class Follower(Protocol):
     def cut(self, piece: Piece, upper: Piece, tokens: int) -> None:
         """One is two from now on."""
 
+    def cleared(self, now_ps: int) -> None:
+        """Nothing can be found any more."""
+
 
 class CacheWatch:
     """Listens to the cache of `allocator` from now on (a `CacheListener`).
@@ -73,6 +76,12 @@ class CacheWatch:
         self.residency.removed(now_ps, pieces, tokens, for_good=for_good)
         for one in self._told:
             one.removed(now_ps, pieces)
+
+    def cleared(self) -> None:
+        """See `CacheListener`."""
+        self.residency.cleared()
+        for one in self._told:
+            one.cleared(self.moment())
 
     def cut(self, piece: Piece, upper: Piece, tokens: int) -> None:
         """See `CacheListener`."""
