@@ -14,6 +14,7 @@ from kvsim.scenario.build import Simulation, build
 from kvsim.scenario.resolve import Scenario
 from kvsim.version import __version__
 from kvsim.workload.readers.interface import Surveyed
+from kvsim.workload.sessions.drive import LoopTraffic
 from kvsim.workload.stream import GeneratedTraffic
 
 Progress = Callable[[float, str], None]
@@ -171,9 +172,16 @@ def _of_trace(scenario: Scenario, simulation: Simulation) -> list[str]:
             "included; what sessions share with each other is not told."
         )
     elif told:
+        output = ", or with an earlier output,"
+        if isinstance(traffic, LoopTraffic) and traffic.told_answers:
+            output = ""
+            said.append(
+                f"The answers to {traffic.told_answers} of {traffic.survey().rows_kept} calls are taken to be what the "
+                "next prompts of their sessions have behind the prompts before."
+            )
         said.append(
             f"The trace tells its prompts apart in blocks of {traffic.block_tokens} tokens: what they share "
-            "beyond the last equal block, or with an earlier output, counts as unlike."
+            f"beyond the last equal block{output} counts as unlike."
         )
     elif caches:
         said.append("The trace does not say which prompts begin alike: a request finds only blocks of its own again.")
