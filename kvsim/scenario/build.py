@@ -1,5 +1,6 @@
 """From a checked scenario to the objects of a run: names become policies, catalogue entries and numbers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kvsim.capacity.device import Device
@@ -7,12 +8,14 @@ from kvsim.capacity.pages import page_row
 from kvsim.catalog.engines import profile
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.models import model
+from kvsim.engine.fleet import Routing
 from kvsim.engine.flushes import Flushes
 from kvsim.errors import InputError
 from kvsim.metrics.summary import Slo
 from kvsim.scenario.building.allocators import block_size_of, units
 from kvsim.scenario.building.cache import cache_is_there, flushes_of
 from kvsim.scenario.building.engines import Serving
+from kvsim.scenario.building.fleet import routing_of
 from kvsim.scenario.building.timing import timing_of
 from kvsim.scenario.building.traces import reshaped, traced
 from kvsim.scenario.deployment import planned
@@ -41,8 +44,13 @@ class Simulation:
     workload: Workload
     traffic: Traffic | LoopTraffic
     scheduler: Scheduler
-    flushes: Flushes | None
-    """When the prefix cache is emptied."""
+    flushes: Callable[[], Flushes] | None
+    """Makes who empties the prefix cache of a replica; None: nobody does."""
+    another: Callable[[], Scheduler]
+    """Makes a further scheduler like that one, over an allocator of its own."""
+    replicas: int
+    routing: Routing | None
+    """How requests find their replica; None where there is one alone."""
     device: Device | None
     """The ledger of each rank's card; None where what a step takes is not known."""
     timing: StepTiming
@@ -68,7 +76,7 @@ def build(scenario: Scenario, seed: int) -> Simulation:
 
 
 def _build(scenario: Scenario, seed: int) -> Simulation:
-    settings = scenario.settings
+    settings, fleet = scenario.settings, scenario.settings.fleet
     rules = profile(settings.engine.profile)
     footprint = Footprint(
         model(scenario.model),
@@ -113,6 +121,9 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         traffic=traffic,
         scheduler=scheduler,
         flushes=flushes_of(settings),
+        another=lambda: serving.scheduler(device),
+        replicas=1 if fleet is None else fleet.replicas,
+        routing=None if fleet is None else routing_of(fleet, seed=seed, caches=allocator.caches),
         device=device,
         timing=timing,
         max_model_len=limit,
