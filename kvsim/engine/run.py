@@ -1,7 +1,7 @@
 """One run: requests come in, a replica serves them, everything is recorded."""
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -54,7 +54,11 @@ class Conditions:
     addresses: bool = False
     layers: Layers | None = None
     kv_events: bool = False
-    slo_classes: tuple[str, ...] = ()
+    warm: Sequence[Request] = ()
+    """What every cache has served before the run, in order."""
+    flushes: Callable[[], Flushes] | None = None
+    """Makes who empties the cache of one replica; None: nobody does."""
+    slo_classes: Sequence[str] = ()
 
 
 def simulate(
@@ -76,7 +80,7 @@ def simulate(
     after: After | None = None,
     pieces: Pieces | None = None,
     warm: Iterable[Request] = (),
-    flushes: Flushes | None = None,
+    flushes: Callable[[], Flushes] | None = None,
     slo_classes: Sequence[str] = (),
 ) -> RunLog:
     """Serve `requests` (in order of arrival) until all have ended, or up to `horizon_ps`.
@@ -88,9 +92,9 @@ def simulate(
     cache, event by event. `on_end` is called with the record of each request that ends, and `after` closes the loop:
     it gives those that come because of it, beside the `requests` that come by themselves. With `pieces` the records are
     handed over while the run goes on, and kept nowhere else. The prompts and outputs of the `warm` requests, which do
-    not arrive, are cached from the start, those of the last as if used last; `flushes` empty the cache. `slo_classes`
-    are told apart in the summary. Raises RunError when the run makes no progress, CheckError when an invariant breaks,
-    InputError when the requests are not in order of arrival.
+    not arrive, are cached from the start, those of the last as if used last; what `flushes` makes empties the cache.
+    `slo_classes` are told apart in the summary. Raises RunError when the run makes no progress, CheckError when an
+    invariant breaks, InputError when the requests are not in order of arrival.
     """
     conditions = Conditions(
         max_model_len=max_model_len,
@@ -103,12 +107,13 @@ def simulate(
         addresses=addresses,
         layers=layers,
         kv_events=kv_events,
-        slo_classes=tuple(slo_classes),
+        warm=tuple(warm),
+        flushes=flushes,
+        slo_classes=slo_classes,
     )
     world = World(requests, conditions, after, on_end)
     replica = world.replica(scheduler, timing, pieces=pieces)
-    warmed(replica, warm)
-    world.serve(replica, [replica], [] if flushes is None else [flushes])
+    world.serve(replica, [replica])
     replica.recording.over(replica.end_ps)
     return RunLog(replica.recording, replica.end_ps, replica.recording.requests.last_arrival_ps)
 
@@ -175,11 +180,8 @@ class World:
             number=number,
         )
 
-    def serve(self, door: Door, replicas: Sequence[Replica], flushes: Sequence[Flushes] = ()) -> None:
-        """Let requests come in at `door` until all that `replicas` got have ended, or up to the horizon.
-
-        `flushes` empty the caches, one after the other's.
-        """
+    def serve(self, door: Door, replicas: Sequence[Replica]) -> None:
+        """Let requests come in at `door` until all that `replicas` got have ended, or up to the horizon."""
         clock, given = self.clock, self._conditions
 
         def open_windows(_: Event) -> None:
@@ -194,8 +196,12 @@ class World:
             Arrivals(clock, self._stream, door)
         else:
             self._feedback.begin(door)
-        for emptying, replica in zip(flushes, replicas, strict=False):
-            emptying.begin(replica)
+        flushes = []
+        for replica in replicas:
+            _warm(replica, given.warm)
+            if given.flushes is not None:
+                flushes.append(given.flushes())
+                flushes[-1].begin(replica)
         if given.warmup_ps:
             At(clock, given.warmup_ps, ARRIVAL, open_windows)
         with _collector_at_rest():
@@ -206,11 +212,11 @@ class World:
         left = sum(len(replica.live) for replica in replicas)
         if left:
             raise RunError(f"{left} requests are left although nothing more can happen: a lost wake-up (a bug)")
-        for emptying in flushes:
-            emptying.over()
+        for one in flushes:
+            one.over()
 
 
-def warmed(replica: Replica, requests: Iterable[Request]) -> None:
+def _warm(replica: Replica, requests: Iterable[Request]) -> None:
     """Fill the cache with what these would have left behind, had they been served one after the other."""
     allocator, served = replica.allocator, False
     for request in requests:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from itertools import chain
 
 from kvsim.metrics.histogram import DurationHistogram
 from kvsim.metrics.prefix import Reuse
@@ -38,7 +37,8 @@ def joined(runs: Sequence[Run], *, end_ps: int) -> Run:
         padding_tokens=sum(run.padding_tokens for run in runs),
         padding_context_tokens=sum(run.padding_context_tokens for run in runs),
         host_slots=sum(run.host_slots for run in runs),
-        flushes=sorted(chain.from_iterable(run.flushes for run in runs), key=lambda flush: (flush[0], flush[1] or 0)),
+        # Most often all caches are emptied at one time.
+        flushes=tuple(dict.fromkeys(flush for run in runs for flush in run.flushes)),
         residency=_Reuse([run.residency for run in runs if run.residency is not None]) if first.caches else None,
     )
 

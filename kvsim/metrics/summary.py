@@ -118,10 +118,10 @@ class Run:
     """Prefixes that were computed once could be found again."""
     addresses: AddressLog | None = None
     """Only where it was asked for."""
-    flushes: Seq[tuple[int, int | None]] = ()
-    """When the cache was to be emptied, and when that was done (None: never)."""
     residency: Reuse | None = None
     """What became of what was cached; only where `caches` says so."""
+    flushes: tuple[tuple[int, int | None], ...] = ()
+    """When the cache was to be emptied, and when that was done (None: never)."""
 
 
 def measured(run: Run) -> tuple[int, int, Totals]:

@@ -44,13 +44,13 @@ class Simulation:
     workload: Workload
     traffic: Traffic | LoopTraffic
     scheduler: Scheduler
+    flushes: Callable[[], Flushes] | None
+    """Makes who empties the prefix cache of a replica; None: nobody does."""
     another: Callable[[], Scheduler]
     """Makes a further scheduler like that one, over an allocator of its own."""
     replicas: int
     routing: Routing | None
     """How requests find their replica; None where there is one alone."""
-    flushes: Callable[[], Flushes | None]
-    """Makes who empties the prefix cache of a replica, at what times."""
     device: Device | None
     """The ledger of each rank's card; None where what a step takes is not known."""
     timing: StepTiming
@@ -120,10 +120,10 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         workload=_workload(settings, reshaped(settings.workload, traffic), seed),
         traffic=traffic,
         scheduler=scheduler,
+        flushes=flushes_of(settings),
         another=lambda: serving.scheduler(device),
         replicas=1 if fleet is None else fleet.replicas,
         routing=None if fleet is None else routing_of(fleet, seed=seed, caches=allocator.caches),
-        flushes=lambda: flushes_of(settings),
         device=device,
         timing=timing,
         max_model_len=limit,

@@ -131,14 +131,14 @@ def _simulate(
             stepwise=stepwise,
             check=check,
             layers=simulation.workload.layers() if simulation.scheduler.allocator.caches else None,
+            warm=tuple(simulation.workload.warm(simulation.scheduler.allocator.pool_slots)),
+            flushes=simulation.flushes,
             slo_classes=tuple(simulation.slo.classes),
         ),
         only=only,
         on_end=reporter(scenario, simulation, progress),
         after=simulation.workload.after if simulation.workload.closed else None,
         pieces=lambda _: None if keep else Dropped(),
-        warm=lambda: simulation.workload.warm(simulation.scheduler.allocator.pool_slots),
-        flushes=simulation.flushes,
     )
 
 

@@ -7,6 +7,7 @@ from kvsim.request import PS_PER_S
 from kvsim.scenario.build import Simulation
 from kvsim.scenario.resolve import Scenario
 from kvsim.workload.readers.interface import Surveyed
+from kvsim.workload.sessions.drive import LoopTraffic
 from kvsim.workload.stream import GeneratedTraffic
 
 FALLS_BEHIND = 0.1
@@ -20,7 +21,7 @@ _FEW = 0.01
 
 
 def notes_of(scenario: Scenario, simulation: Simulation, outcome: Run) -> list[str]:
-    """Sentences on the scenario, its trace, emptied caches, lengths that were drawn, and whether the engine kept up."""
+    """Sentences on the scenario, its trace, the lengths that were drawn, and whether the engine kept up."""
     return [
         *simulation.notes,
         *_of_trace(scenario, simulation),
@@ -32,16 +33,16 @@ def notes_of(scenario: Scenario, simulation: Simulation, outcome: Run) -> list[s
 
 def _of_trace(scenario: Scenario, simulation: Simulation) -> list[str]:
     """Notes that say how many rows of a trace were left out, and why, and what the others say that is not used."""
-    if not isinstance(simulation.traffic, Surveyed):
+    traffic = simulation.traffic
+    if not isinstance(traffic, Surveyed):
         return []
     said = []
     # Rows may be no requests without being bad, such as failed calls; those of a run that broke off are not told.
     asked = scenario.settings.workload.on_bad_row == "drop"
-    report = simulation.traffic.survey() if asked else simulation.traffic.report
+    report = traffic.survey() if asked else traffic.report
     if report is not None and report.dropped:
         reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(report.dropped.items()))
         said.append(f"{sum(report.dropped.values())} of {report.rows_read} rows of the trace were dropped ({reasons}).")
-    traffic = simulation.traffic
     caches, told = simulation.scheduler.allocator.caches, traffic.prefix_identity == "real"
     if told and not caches:
         said.append(
@@ -54,9 +55,16 @@ def _of_trace(scenario: Scenario, simulation: Simulation) -> list[str]:
             "included; what sessions share with each other is not told."
         )
     elif told:
+        output = ", or with an earlier output,"
+        if isinstance(traffic, LoopTraffic) and traffic.told_answers:
+            output = ""
+            said.append(
+                f"The answers to {traffic.told_answers} of {traffic.survey().rows_kept} calls are taken to be what the "
+                "next prompts of their sessions have behind the prompts before."
+            )
         said.append(
             f"The trace tells its prompts apart in blocks of {traffic.block_tokens} tokens: what they share "
-            "beyond the last equal block, or with an earlier output, counts as unlike."
+            f"beyond the last equal block{output} counts as unlike."
         )
     elif caches:
         said.append("The trace does not say which prompts begin alike: a request finds only blocks of its own again.")
@@ -70,18 +78,20 @@ def _emptied(flushes: Sequence[tuple[int, int | None]]) -> list[str]:
     done = [(asked, when) for asked, when in flushes if when is not None]
     said = []
     if done:
-        times = ", ".join(
+        times = [
             f"{when / PS_PER_S:,.3f} s" + (f" (asked for at {asked / PS_PER_S:,.3f} s)" if when > asked else "")
-            for asked, when in done[:_TOLD]
-        )
-        more = f" and {len(done) - _TOLD} times more" if len(done) > _TOLD else ""
-        said.append(f"The prefix cache was emptied at {times}{more}.")
-    refused = [asked for asked, when in flushes if when is None]
+            for asked, when in done
+        ]
+        said.append(f"The prefix cache was emptied at {_some(times)}.")
+    refused = [f"{asked / PS_PER_S:,.3f} s" for asked, when in flushes if when is None]
     if refused:
-        times = ", ".join(f"{asked / PS_PER_S:,.3f} s" for asked in refused[:_TOLD])
-        more = f" and {len(refused) - _TOLD} times more" if len(refused) > _TOLD else ""
-        said.append(f"The engine did not empty its prefix cache at {times}{more}: requests were using it.")
+        said.append(f"The engine did not empty its prefix cache at {_some(refused)}: requests were using it.")
     return said
+
+
+def _some(times: Sequence[str]) -> str:
+    more = f" and {len(times) - _TOLD} times more" if len(times) > _TOLD else ""
+    return ", ".join(times[:_TOLD]) + more
 
 
 def _outside(simulation: Simulation) -> list[str]:

@@ -34,8 +34,8 @@ def outcome_of(log: RunLog, simulation: Simulation, settings: Settings) -> Run:
         warmup_ps=settings.window.warmup,
         caches=simulation.scheduler.allocator.caches,
         addresses=recording.addresses.log if recording.addresses else None,
-        flushes=recording.flushes,
         residency=recording.cache.residency if recording.cache else None,
+        flushes=tuple(recording.flushes),
     )
 
 

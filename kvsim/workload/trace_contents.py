@@ -57,7 +57,7 @@ def prompt_layers(prompts: Iterable[tuple[Content, str]], block_tokens: int) -> 
     )
 
 
-_NO_SESSION, _SEVERAL = -1, -2
+_NO_SESSION, _SEVERAL, _NOBODY = -1, -2, -3
 
 
 class _Users:
@@ -76,9 +76,11 @@ class _Users:
             if run.stream != _BLOCKS:
                 continue
             for block in range(run.offset // size, -(-(run.offset + run.tokens) // size)):
-                # They are numbered in order of appearance.
-                if block == len(users):
-                    users.append(user)
+                # They are numbered in order of appearance, but for those that only a partly filled last block had.
+                if block >= len(users):
+                    users.extend([_NOBODY] * (block - len(users) + 1))
+                if users[block] == _NOBODY:
+                    users[block] = user
                 elif users[block] != user:
                     users[block] = _SEVERAL
 
@@ -94,4 +96,4 @@ class _Users:
         return Spans(starts, names)
 
 
-_LAYERS: dict[int, str | None] = {_NO_SESSION: None, _SEVERAL: "group"}
+_LAYERS: dict[int, str | None] = {_NO_SESSION: None, _SEVERAL: "group", _NOBODY: None}

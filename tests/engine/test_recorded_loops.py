@@ -61,9 +61,11 @@ def plays(tmp_path_factory):
 
 
 def loops(paths):
-    def loop(path, clients, then, cancel, samples):
+    def loop(path, clients, then, cancel, samples, answers):
         failure = OnFailure(then=then, back_off_s=1e-9, retries=2)
-        traffic = ReplayTraffic(path, clients=ClientLoop(clients=clients), on_failure=failure, identities=True)
+        traffic = ReplayTraffic(
+            path, clients=ClientLoop(clients=clients), on_failure=failure, identities=True, answers=answers
+        )
         return {"traffic": traffic, "cancel": cancel, "samples": samples}
 
     return st.builds(
@@ -73,6 +75,7 @@ def loops(paths):
         st.sampled_from(["end", "go-on", "retry"]),
         st.sampled_from([None, Patience(after_s=2e-8, share=0.5)]),
         st.sampled_from([1, 1, 2]),
+        st.sampled_from(["unlike", "repeated"]),
     )
 
 

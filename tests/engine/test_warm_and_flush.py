@@ -84,7 +84,7 @@ def test_nothing_that_happened_before_the_run_is_in_its_records(engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_emptied_cache_has_nothing_and_events_say_when(engine):
     requests = [asks(0, 0), asks(1, 1000), asks(2, 2000), asks(3, 3000)]
-    log = run(engine, requests, flushes=Flushes([1500]))
+    log = run(engine, requests, flushes=lambda: Flushes([1500]))
     assert hits(log) == {0: 0, 1: 16, 2: 0, 3: 16}
     cleared = [
         batch["ts"] for batch in log.recording.cache.events
@@ -96,7 +96,7 @@ def test_an_emptied_cache_has_nothing_and_events_say_when(engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_memory_table_shows_an_idle_cache_emptied(engine):
-    log = run(engine, [asks(0, 0), asks(1, 5000, text=3)], flushes=Flushes([2000]))
+    log = run(engine, [asks(0, 0), asks(1, 5000, text=3)], flushes=lambda: Flushes([2000]))
     table = Tables(log.recording.requests, log.recording.memory)["memory"]
     cached = dict(zip(table["time_s"], table["cached"], strict=True))
     assert cached[2000 / 1e12] == 0
@@ -111,12 +111,12 @@ def test_the_memory_table_shows_an_idle_cache_emptied(engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_while_requests_use_it_an_engine_refuses_and_is_asked_again_when_they_are_done(engine):
     requests = [asks(0, 0, output=40), asks(1, 1000)]
-    waiting = run(engine, requests, flushes=Flushes([100]))
+    waiting = run(engine, requests, flushes=lambda: Flushes([100]))
     ((asked_ps, done_ps),) = waiting.recording.flushes
     (ended,) = [record.end_ps for record in waiting.recording.requests.ended if record.id == 0]
     assert (asked_ps, done_ps) == (100, ended)
     assert hits(waiting)[1] == 0
-    refused = run(engine, requests, flushes=Flushes([100], waits=False))
+    refused = run(engine, requests, flushes=lambda: Flushes([100], waits=False))
     assert refused.recording.flushes == [(100, None)]
     assert hits(refused)[1] == 16
 
@@ -127,7 +127,7 @@ def test_sglang_refuses_while_anybody_waits_and_vllm_does_not():
     one_seat = {"max_num_seqs": 1, "max_running_requests": 1}
     for engine, hit in (("vllm", 0), ("sglang", 16)):
         case = CASE | ENGINES[engine] | one_seat | {"requests": requests}
-        log = run_case(case, stepwise=False, flushes=Flushes([50]))
+        log = run_case(case, stepwise=False, flushes=lambda: Flushes([50]))
         assert hits(log)[1] == hit
     ((_, done_ps),) = log.recording.flushes
     assert done_ps == log.end_ps
@@ -135,13 +135,13 @@ def test_sglang_refuses_while_anybody_waits_and_vllm_does_not():
 
 def test_what_is_still_to_be_emptied_at_the_end_is_told_as_never_done():
     case = CASE | ENGINES["vllm"] | {"requests": [asks(0, 0, output=40)], "horizon_ps": 200}
-    assert run_case(case, stepwise=False, flushes=Flushes([100])).recording.flushes == [(100, None)]
+    assert run_case(case, stepwise=False, flushes=lambda: Flushes([100])).recording.flushes == [(100, None)]
 
 
 def test_times_without_end_end_with_the_run():
     from itertools import count
 
-    log = run("vllm", [asks(0, 0), asks(1, 1000)], flushes=Flushes(count(300, 300)))
+    log = run("vllm", [asks(0, 0), asks(1, 1000)], flushes=lambda: Flushes(count(300, 300)))
     assert [asked for asked, _ in log.recording.flushes] == [300, 600, 900]
 
 

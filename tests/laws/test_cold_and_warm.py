@@ -31,8 +31,8 @@ def outside(draw):
 def run_with(case, times_ps, waits, warm, *, stepwise):
     # Their contents are those of requests that come, so that something is found; their own ids lie beyond those.
     earlier = [replace(request, id=1000 + request.id) for request in case["requests"][:warm]]
-    flushes = Flushes(times_ps, waits=waits)
-    return run_case(case, stepwise=stepwise, warm=earlier, flushes=flushes, kv_events=True)
+    options = {"warm": earlier, "flushes": lambda: Flushes(times_ps, waits=waits), "kv_events": True}
+    return run_case(case, stepwise=stepwise, **options)
 
 
 @pytest.mark.parametrize("kind", KINDS)

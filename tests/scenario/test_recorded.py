@@ -60,6 +60,20 @@ def test_a_run_waits_for_the_answer_and_finds_the_turn_before_it():
     assert quick.metrics["hit_rate"] > 0.3
 
 
+def test_answers_that_are_said_to_be_repeated_are_found_again():
+    def found(answers):
+        workload = {"trace": "lmcache-web-agents", "sessions": {"loop": "closed"}, "requests": 80}
+        given = BASE | {"pool": {"tokens": 400_000}, "workload": workload | {"read": {"answers": answers}},
+                        "engine": {"profile": "vllm@0.33", "max_model_len": 32_768}}  # fmt: skip
+        result = run(Scenario.from_dict(given))
+        return result.metrics["hit_tokens"], result.notes
+
+    plain, _ = found("unlike")
+    more, notes = found("repeated")
+    assert more > plain
+    assert any("calls are taken to be what the next prompts of their sessions have" in note for note in notes)
+
+
 def test_a_stepwise_run_is_the_same_to_the_bit(talks):
     one, other = (run(scenario(talks, {}), stepwise=stepwise, check=True) for stepwise in (False, True))
     assert one.metrics == other.metrics
@@ -126,6 +140,7 @@ def test_a_folder_of_sessions_is_a_trace(tmp_path):
         ({"sessions": {"history": {"keep": "window", "turns": 2}}}, "workload.sessions.history: a trace brings its"),
         ({"arrivals": {"process": "poisson"}, "rate": "1/s"}, "workload.arrivals: a trace brings its own"),
         ({"rate": "1/s", "reshape": {"rate_times": 2}}, "workload.reshape.rate_times: 2 is given beside rate"),
+        ({"read": {"answers": "repeated"}}, "workload.read.answers: repeated is about sessions"),
         ({"sessions": {}, "sort": True}, "workload.sort: true means nothing to sessions"),
         ({"sessions": {}, "reshape": {"by": "request"}}, "workload.reshape.by: request would tear sessions apart"),
         ({"clients": {"count": 1, "think": {"distribution": "recorded"}}}, "workload.clients.think.distribution"),

@@ -65,7 +65,7 @@ def test_a_trace_warms_as_well_and_a_stepwise_run_is_the_same():
     one, other = (run(Scenario.from_dict(given), stepwise=stepwise, check=True) for stepwise in (False, True))
     assert one.metrics == other.metrics
     assert one.tables["requests"]["hit_tokens"][0] > 0
-    assert any("emptied at 20.000 s" in note for note in one.notes)
+    assert any("asked for at 20.000 s" in note for note in one.notes)
 
 
 def test_a_run_says_when_its_cache_was_emptied_and_when_it_was_not():

@@ -8,9 +8,8 @@ from kvsim.engine.fleet.autoscaler import Change, Scaling
 from kvsim.engine.fleet.caches import FleetCaches
 from kvsim.engine.fleet.fleet import Fleet
 from kvsim.engine.fleet.interface import Caches, Router
-from kvsim.engine.flushes import Flushes
 from kvsim.engine.replica import OnEnd
-from kvsim.engine.run import Conditions, RunLog, World, warmed
+from kvsim.engine.run import Conditions, RunLog, World
 from kvsim.metrics.requests import Ended
 from kvsim.metrics.tables import Pieces
 from kvsim.request import Request
@@ -57,15 +56,13 @@ def simulate_fleet(
     on_end: OnEnd | None = None,
     after: After | None = None,
     pieces: Callable[[int], Pieces | None] = lambda _: None,
-    warm: Callable[[], Iterable[Request]] = tuple,
-    flushes: Callable[[], Flushes | None] = lambda: None,
 ) -> FleetLog:
     """Serve `requests` (in order of arrival) by so many `replicas`, each with a `scheduler` of its own.
 
     `only` simulates some of the replicas, and leaves out what goes to others: ValueError unless `routing.apart` and
     nothing comes `after` something else, so that a replica does not know of the others. Each is then the
     same, to the bit, as in the whole fleet. The rest is as for `simulate`; `pieces` gives where the records of a
-    replica go, `warm` and `flushes` what every one of them begins with, and when it is emptied.
+    replica go.
     """
     if only is not None and not (routing.apart and after is None):
         raise ValueError(
@@ -96,10 +93,7 @@ def simulate_fleet(
         scaling=routing.scaling,
         clock=world.clock,
     )
-    for replica in here.values():
-        warmed(replica, warm())
-    emptying = [one for one in (flushes() for _ in here) if one is not None]
-    world.serve(fleet, list(here.values()), emptying)
+    world.serve(fleet, list(here.values()))
     # From when on all that is measured can have happened to a replica: the same whoever is simulated beside it.
     least_ps = max(fleet.last_arrival_ps, conditions.warmup_ps)
     if conditions.horizon_ps is not None:

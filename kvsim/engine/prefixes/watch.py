@@ -24,11 +24,11 @@ class Follower(Protocol):
     def removed(self, now_ps: int, pieces: Seq[Piece]) -> None:
         """A copy of each is gone."""
 
+    def cleared(self, now_ps: int) -> None:
+        """Nothing is there any more."""
+
     def cut(self, piece: Piece, upper: Piece, tokens: int) -> None:
         """One is two from now on."""
-
-    def cleared(self, now_ps: int) -> None:
-        """Nothing can be found any more."""
 
 
 class CacheWatch:
@@ -80,8 +80,9 @@ class CacheWatch:
     def cleared(self) -> None:
         """See `CacheListener`."""
         self.residency.cleared()
+        now_ps = self.moment()
         for one in self._told:
-            one.cleared(self.moment())
+            one.cleared(now_ps)
 
     def cut(self, piece: Piece, upper: Piece, tokens: int) -> None:
         """See `CacheListener`."""

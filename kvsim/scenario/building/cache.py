@@ -1,6 +1,6 @@
 """What happens to a prefix cache from outside: warm starts and restarts."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import merge
 from itertools import count
 
@@ -9,10 +9,10 @@ from kvsim.scenario.schema.serving import FlushSettings
 from kvsim.scenario.schema.settings import Settings
 
 
-def flushes_of(settings: Settings) -> Flushes | None:
-    """When the cache is emptied; None: never."""
+def flushes_of(settings: Settings) -> Callable[[], Flushes] | None:
+    """Makes who empties the cache of one replica; None: nobody does."""
     flush = settings.engine.flush
-    return None if flush is None else Flushes(_times_ps(flush), waits=flush.busy == "wait")
+    return None if flush is None else lambda: Flushes(_times_ps(flush), waits=flush.busy == "wait")
 
 
 def _times_ps(flush: FlushSettings) -> Iterator[int]:

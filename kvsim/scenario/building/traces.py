@@ -65,6 +65,7 @@ def _in_sessions(workload: WorkloadSettings, trace: str, *, identities: bool) ->
         bounds=bounds,
         on_failure=OnFailure(then=failure.then, back_off_s=failure.back_off / PS_PER_S, retries=failure.retries),
         reshape=reshape_of(workload),
+        answers="unlike" if workload.read is None else workload.read.answers,
         options=read_options(workload),
         identities=identities,
     )

@@ -28,6 +28,9 @@ def recorded_mistakes(workload: Plain, generated: Iterable[str]) -> Iterator[Mis
             if value is None or (word == "history" and _says_nothing(value, HistorySettings)):
                 continue
             yield Mistake(f"workload.sessions.{word}", MISSING, "a trace brings its own", remedy)
+    if _word(workload.get("read"), "answers") == "repeated" and not in_sessions and by != "session":
+        remedy = "give workload.sessions, for example {loop: open}"
+        yield Mistake("workload.read.answers", "repeated", "is about sessions, which are not followed here", remedy)
     if in_sessions and workload.get("sort") is True:
         problem = "means nothing to sessions: their calls come when they come, whatever the order of the rows"
         yield Mistake("workload.sort", True, problem, "remove it")

@@ -57,6 +57,9 @@ class ReadSettings(Part):
     """Of a table of other columns: which column is what."""
     time_unit: Literal["s", "ms", "us", "ns"] = "s"
     """Of a table: the unit of its times."""
+    answers: Literal["unlike", "repeated"] = "unlike"
+    """Of sessions whose prompts are told by ids of blocks, which name no outputs: `repeated` takes the answer to a call
+    to be what its session's next prompt has behind the prompt before, so that it is found again there."""
     shared_system: bool = False
     """Of weka sessions: invents that those of equal tools and system prompts begin alike."""
 

@@ -29,6 +29,8 @@ class Call:
     patience_ps: int | None = None
     """How long after its arrival its client gave up, or would have."""
     content: Content | None = None
+    answer: Run | None = None
+    """What its output is, as far as the trace tells."""
     waits: tuple[tuple[int, Wait], ...] = ()
     """The numbers of the calls that it waits for, and how."""
     followers: list[tuple[int, Wait]] = field(default_factory=list)
@@ -48,9 +50,11 @@ class Group:
 class CallGraph:
     """All calls of a trace by number, and the groups that they form, in the order of their first calls."""
 
-    def __init__(self, calls: list[Call], groups: list[Group]) -> None:
+    def __init__(self, calls: list[Call], groups: list[Group], *, block_tokens: int = 0) -> None:
         self.calls = calls
         self.groups = groups
+        self.block_tokens = block_tokens
+        """Tokens of the blocks by which prompts are told apart; 0: they are not."""
 
     def only(self, kept: Iterable[int], *, repeat: int = 1) -> "CallGraph":
         """These groups alone, numbered anew, `repeat` times one behind the other (of times as they were)."""
@@ -72,6 +76,28 @@ class CallGraph:
                 calls.append(one)
             groups += [Group([new[number] for number in group.calls], group.start_ps) for group in chosen]
         return CallGraph(calls, groups)
+
+    def tell_answers(self) -> int:
+        """Take the answer of a call to be what its session's next prompt has behind the prompt before; how many are so.
+
+        Where that next prompt begins with all whole blocks of the one before, and is long enough. Mutates.
+        """
+        told = 0
+        for call in reversed(self.calls):
+            turns = [self.calls[number] for number, wait in call.followers if wait.relation == "turn"]
+            said = call.prompt_tokens + call.output_tokens
+            if len(turns) != 1 or call.content is None or turns[0].content is None or turns[0].prompt_tokens < said:
+                continue
+            after = turns[0].content
+            shared = sum(run.tokens for run in call.content.runs if run.stream >= 0)
+            # Its last block may be another one in the next prompt, where the answer fills it up.
+            if call.content.common(after) < min(shared, call.prompt_tokens - call.prompt_tokens % self.block_tokens):
+                continue
+            head, answer = after.part(0, call.prompt_tokens), after.part(call.prompt_tokens, said)
+            if len(answer) == 1 and all(run.stream >= 0 for run in (*head, *answer)):
+                call.content, call.answer = Content(head), answer[0]
+                told += 1
+        return told
 
     def named(self, attempts: int) -> "CallGraph":
         """The same calls, where what is call k's alone has the name of request k x `attempts`, its first attempt."""
@@ -125,7 +151,8 @@ def graph_of(requests: Iterable[TraceRequest], contents: Contents | None = None)
         calls.append(call)
         times.append(request.arrival_ps)
         told[request.id] = number, request
-    return CallGraph(calls, [_group(members, calls, times) for members in together.groups()])
+    groups = [_group(members, calls, times) for members in together.groups()]
+    return CallGraph(calls, groups, block_tokens=0 if contents is None else contents.block_tokens)
 
 
 def _history(call: Call) -> list[Run]:

@@ -43,6 +43,7 @@ class Sending:
             session=call.session,
             turn=call.turn,
             slo_class=call.slo_class,
+            answer=call.answer,
         )
 
 

@@ -35,9 +35,10 @@ class ReplayTraffic(LoopTraffic, Surveyed):
     (see `waits`; `bounds` cut it, `think_ms` is drawn in its place). "open": at its recorded time. Sessions begin as
     recorded, by `arrivals`, or one after the other at each of so many `clients`, who pause between two as `rest_ms`
     says. `rate` is that of sessions: recorded times are stretched to it, in a closed loop those alone at which sessions
-    begin. `reshape` takes whole sessions. Rows need not be in order of time. Everything else is as for `TraceTraffic`.
-    The whole trace is held: some 600 bytes a call, and what its prompts hold. ValueError on a wrong argument,
-    InputError on a wrong trace.
+    begin. `reshape` takes whole sessions. `answers` "repeated": where prompts are told by blocks, an answer is taken to
+    be what its session's next prompt has behind the prompt before. Rows need not be in order of time. Everything else
+    is as for `TraceTraffic`. The whole trace is held: some 600 bytes a call, and what its prompts hold. ValueError on a
+    wrong argument, InputError on a wrong trace.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class ReplayTraffic(LoopTraffic, Surveyed):
         bounds: ThinkBounds | None = None,
         on_failure: OnFailure | None = None,
         reshape: Reshape | None = None,
+        answers: Literal["unlike", "repeated"] = "unlike",
         options: ReadOptions | None = None,
         identities: bool = False,
     ) -> None:
@@ -65,6 +67,8 @@ class ReplayTraffic(LoopTraffic, Surveyed):
             raise ValueError("clients: a loop of clients is closed, and has no rate or arrivals of its own")
         if rate is not None:
             check_positive("rate", rate)
+        if answers not in ("unlike", "repeated"):
+            raise ValueError(f"answers: must be unlike or repeated; got {answers!r}")
         self._recording = Recording(trace, format=format, on_bad_row=on_bad_row, requests=requests, options=options)
         self.trace = self._recording.trace
         self.closed = loop == "closed"
@@ -79,6 +83,9 @@ class ReplayTraffic(LoopTraffic, Surveyed):
         self.attempts = attempts_of(self._rule)
         """Ids of one call and its further attempts: call k has those from k times this on."""
         self._reshape = reshape or Reshape()
+        self._repeated = answers == "repeated"
+        self.told_answers = 0
+        """Calls whose answers are known, of those that were read."""
         self._contents = Contents() if identities else None
         self._made: CallGraph | None = None
         self._sampled: tuple[int, CallGraph] | None = None
@@ -132,6 +139,8 @@ class ReplayTraffic(LoopTraffic, Surveyed):
                 )
             if not self.closed:
                 self._check_times(self._made)
+            if self._repeated and self._made.block_tokens:
+                self.told_answers = self._made.tell_answers()
         return self._made
 
     def _requests_of_trace(self) -> Iterator[TraceRequest]:
@@ -278,6 +287,7 @@ class ReplayTraffic(LoopTraffic, Surveyed):
             "sessions": len(graph.groups),
             **begin,
             "rate_per_s": self._rate,
+            "answers": "repeated" if self._repeated else "unlike",
             "think": "as recorded" if self._think_ms is None else self._think_ms.describe(),
             "on_failure": failure | ({"retries": self._rule.retries} if self._rule.then == "retry" else {}),
             "reshape": self._reshape.describe(),

@@ -51,6 +51,8 @@ class LoopTraffic(ABC):
 
     closed: bool
     """They come because others have ended; else by the clock."""
+    told_answers: int = 0
+    """Recorded calls whose answers are known."""
 
     @abstractmethod
     def loop(self, sources: Any) -> Loop[Any]:
