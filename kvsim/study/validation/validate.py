@@ -11,9 +11,11 @@ import numpy as np
 
 from kvsim.errors import InputError
 from kvsim.study.validation import kernels
+from kvsim.study.validation.expected import expected_errors
 from kvsim.study.validation.layers import layers
 from kvsim.study.validation.scores import Scored, cliffs, errors, groups, kv_bound, spread, summary
 from kvsim.study.validation.served import score as served
+from kvsim.study.validation.served.closed_loop import features
 from kvsim.study.validation.served.runs import ServedRun, why_not
 from kvsim.study.validation.served.shipped import shipped_engines
 from kvsim.study.validation.served.tables import TABLES as SERVED_TABLES
@@ -50,10 +52,14 @@ def validate(folder: Path) -> dict[str, Any]:
     blind = list(kernels.unseen_gpu(measured.samples, calibration))
     blind += list(layers(folder, blind))
     releases: list[Scored] = []
+    expected: dict[str, Any] = {}
     if usable:
         seen += served.unseen_models(usable, calibration, engines)
         blind += served.unseen_gpu(usable, calibration, engines)
         releases = served.unseen_release(usable, calibration, engines)
+        expected = expected_errors(
+            {"model": seen, "gpu": blind, "engine": releases}, usable, features(usable, calibration)
+        )
     rows = measured.rows + runs.rows
     missing = sum(skipped.values())
     recorded = sum(1 for _ in folder.rglob(RECORDED))
@@ -76,7 +82,8 @@ def validate(folder: Path) -> dict[str, Any]:
             "targets": targets(seen, blind),
         },
         "kv_bound_rows": cliffs(seen),
-        "provenance": {"calibration": known.provenance, "inputs_sha256": measured.hashes},
+        "expected_errors": expected,
+        "provenance": {"calibration": known.provenance, "inputs_sha256": measured.hashes | runs.hashes},
     }
 
 

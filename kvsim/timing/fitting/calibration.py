@@ -95,21 +95,36 @@ class Calibration:
 
     def values(self, gpu: str, name: str) -> tuple[dict[str, float], str]:
         """(parameters of that family on that GPU, where they come from)."""
+        lenders = self._lenders(gpu, name)
+        if not lenders:
+            return starts(family(name)), STARTS
+        if lenders[0].gpu == gpu:
+            return lenders[0].values, self.provenance
+        return median_of({one.gpu: one.values for one in lenders}), DATASHEET
+
+    def ranges(self, gpu: str, name: str) -> dict[str, tuple[float, float]]:
+        """The shapes that the same fits have seen, from the least to the most of each column."""
+        found: dict[str, tuple[float, float]] = {}
+        for one in self._lenders(gpu, name):
+            for column, (low, high) in one.ranges.items():
+                known = found.get(column, (low, high))
+                found[column] = min(known[0], low), max(known[1], high)
+        return found
+
+    def _lenders(self, gpu: str, name: str) -> list[Entry]:
+        """The fits that `values` rests on: one of the GPU's own, or several of others."""
         own = self.entries.get((gpu, name))
         if own is not None:
-            return own.values, self.provenance
+            return [own]
         arch = device(gpu).arch
-        others = {one.gpu: one.values for (_, kind), one in self.entries.items() if kind == name}
-        near = {other: values for other, values in others.items() if device(other).arch == arch}
+        others = [one for (_, kind), one in self.entries.items() if kind == name]
+        near = [one for one in others if device(one.gpu).arch == arch]
         if near:
-            return median_of(near), DATASHEET
-        if name in BORROWS and (gpu, BORROWS[name]) in self.entries:
-            return self.values(gpu, BORROWS[name])
-        if others:
-            return median_of(others), DATASHEET
-        if name in BORROWS:
-            return self.values(gpu, BORROWS[name])
-        return starts(family(name)), STARTS
+            return near
+        borrowed = BORROWS.get(name)
+        if borrowed is not None and ((gpu, borrowed) in self.entries or not others):
+            return self._lenders(gpu, borrowed)
+        return others
 
     def parameters(self, gpu: str) -> "Parameters":
         """Every family's parameters for that GPU, looked up on first use."""
