@@ -53,7 +53,7 @@ def test_half_of_the_published_products_are_predicted_too_long_and_half_too_shor
 def test_what_no_product_tells_is_the_relatives():
     relatives, _ = shipped().values("L40S", "linear:bf16")
     ada, _ = shipped().values("RTX-4090", "linear:bf16")
-    assert {name for name in ada if ada[name] != relatives[name]} == {
+    assert {name for name in ada if ada[name] != pytest.approx(relatives[name])} == {
         "bandwidth_share", "compute_share", "sustained_loss",
     }  # fmt: skip
     assert shipped().values("RTX-4090", "prefill_attention:packed")[1] == DATASHEET
