@@ -96,6 +96,7 @@ class WorkloadSettings(Part):
             "lengths",
             "splitwise",
             "blis",
+            "recorded-run",
             "mooncake",
             "bailian",
             "servegen-offline",
