@@ -87,16 +87,18 @@ def _names(head: str) -> list[str]:
 
 def _rows(path: Path, text: str, needed: tuple[str, ...]) -> list[tuple[str, dict[str, str]]]:
     """(place for messages, cells by column) of every row."""
-    reader = csv.reader(io.StringIO(text))
-    names = [name.strip() for name in next(reader, [])]
+    try:
+        names, *lines = [[cell.strip() for cell in cells] for cells in csv.reader(io.StringIO(text))]
+    except csv.Error as error:
+        raise InputError(f"{path}: is no CSV ({error}); give a table of cells with commas between") from None
     missing = [name for name in needed if name not in names]
     if missing:
         raise InputError(f"{path}: has no column {missing[0]}; needed are {', '.join(needed)}")
     rows = []
-    for cells in reader:
+    for number_of_row, cells in enumerate(lines, 2):
         if not cells:
             continue
-        place = f"{path}, row {reader.line_num}"
+        place = f"{path}, row {number_of_row}"
         if len(cells) != len(names):
             raise InputError(f"{place}: has {len(cells)} cells and the head {len(names)}; give every column a cell")
         rows.append((place, dict(zip(names, cells, strict=True))))
