@@ -62,6 +62,8 @@ def compare_run(
     if side.suffix not in YAML and known.requests is None:
         raise InputError(f"{measured[0]}: lists no requests; with META the first measured file is the requests' table")
     result = run(scenario, seed=seed, progress=progress)
+    if side.suffix not in YAML:
+        result.provenance["workload"] = f"requests as recorded in {measured[0].name}"
     ours = simulated(result, None if known.series is None else known.series.time_s)
     if known.requests is not None and ours.requests is not None:
         sent, served = len(known.requests), len(ours.requests)
