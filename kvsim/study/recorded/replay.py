@@ -20,10 +20,16 @@ PROFILE = "vllm@0.33"
 FORM = "it is an object with model, vllm_version and engine_kwargs, as LLMServingSim's benchmark writes it"
 DTYPES = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "auto": "bf16"}
 KV_DTYPES = {"auto": "bf16", "bfloat16": "bf16", "float16": "fp16", "fp8": "fp8", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8"}
-LIMITS = ("max_num_seqs", "max_num_batched_tokens", "max_model_len")
+QUANTIZED = {"fp8": "fp8", "awq": "int4", "awq_marlin": "int4", "gptq": "int4", "gptq_marlin": "int4"}
+LIMITS = ("max_num_seqs", "max_num_batched_tokens", "max_model_len", "long_prefill_token_threshold")
+SWITCHES = {"enable_chunked_prefill": "engine.chunked_prefill", "async_scheduling": "engine.async_scheduling"}
+CACHE = ("block_size", "enable_prefix_caching", "gpu_memory_utilization", "num_gpu_blocks")
+"""What the server resolved of its cache; as engine arguments only where it is not told what became of them."""
 ONE = ("data_parallel_size", "pipeline_parallel_size")
 """Sizes of which kvsim simulates one."""
-USED = frozenset({*LIMITS, *ONE, "model", "tensor_parallel_size", "dtype", "kv_cache_dtype"})
+USED = frozenset(
+    {*LIMITS, *SWITCHES, *CACHE, *ONE, "model", "tensor_parallel_size", "dtype", "kv_cache_dtype", "quantization"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +57,16 @@ def recorded(meta: Path, requests: Path, *, gpu: str | None = None, overrides: S
         raise InputError(f"{meta}: hardware names no device; say which card it was with --gpu NAME")
     version = str(known["vllm_version"])
     release = engine_release("vllm", version)
-    cache = known.get("kv_cache") or {}
+    cache = {key: said.get(key) for key in CACHE}
+    cache |= {key: value for key, value in (known.get("kv_cache") or {}).items() if value is not None}
+    weights = _one_of(said.get("dtype", "auto"), DTYPES, f"{where}.dtype")
+    if said.get("quantization"):
+        weights = _one_of(said["quantization"], QUANTIZED, f"{where}.quantization")
     data: dict[str, Any] = {
         "name": meta.stem.removesuffix("_meta"),
         "model": {
             "name": str(known["model"]),
-            "weights_dtype": _one_of(said.get("dtype", "auto"), DTYPES, f"{where}.dtype"),
+            "weights_dtype": weights,
             "kv_dtype": _one_of(said.get("kv_cache_dtype", "auto"), KV_DTYPES, f"{where}.kv_cache_dtype"),
         },
         "gpu": str(card),
@@ -64,23 +74,27 @@ def recorded(meta: Path, requests: Path, *, gpu: str | None = None, overrides: S
         "engine": {"profile": PROFILE},
         "allocator": {"name": "paged"},
         "timing": {"name": "calibrated"},
-        "capacity": {"gpu_memory_utilization": cache.get("gpu_memory_utilization") or release.rules["utilization"]},
+        "capacity": {"gpu_memory_utilization": cache["gpu_memory_utilization"] or release.rules["utilization"]},
         "workload": {"trace": os.fspath(requests.absolute()), "format": _format(requests)},
     }
     for key in LIMITS:
         if said.get(key) is not None:
             data["engine"][key] = _whole(said[key], f"{where}.{key}")
-    if cache.get("block_size") is not None:
-        data["allocator"]["block_size"] = _whole(cache["block_size"], f"{meta}: kv_cache.block_size")
-    if cache.get("enable_prefix_caching") is not None:
+    if cache["block_size"] is not None:
+        data["allocator"]["block_size"] = _whole(cache["block_size"], f"{meta}: block_size")
+    if cache["enable_prefix_caching"] is not None:
         data["allocator"]["prefix_caching"] = bool(cache["enable_prefix_caching"])
-    if cache.get("num_gpu_blocks") is not None:
+    if cache["num_gpu_blocks"] is not None:
         # The null block is counted there, and never handed out.
         data["pool"] = {"blocks": _whole(cache["num_gpu_blocks"], f"{meta}: kv_cache.num_gpu_blocks") - 1}
         notes.append(f"The pool is the one that the server resolved: {data['pool']['blocks']:,} usable blocks.")
     else:
         notes.append("The server's number of blocks is not recorded: the pool is the planned one.")
     notes += _as_released(data, version)
+    for switch, key in SWITCHES.items():
+        if said.get(switch) is not None:
+            part, name = key.split(".")
+            data[part][name] = bool(said[switch])
     left = sorted(key for key, value in said.items() if key not in USED and value not in (None, False))
     if left:
         notes.append(f"Engine arguments that are not used: {', '.join(left)}.")

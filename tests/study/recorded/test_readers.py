@@ -153,6 +153,11 @@ def test_counters_are_what_grew_between_the_first_scrape_and_the_last(tmp_path):
     assert (alone.preemptions, alone.statistics("ttft_s")["mean"]) == (13, pytest.approx(0.5))
 
 
+def test_open_metrics_tells_seconds_where_prometheus_tells_milliseconds(tmp_path):
+    seconds = scrape(3, 1, 0.5, millis="1700000000.25") + "\n" + scrape(3, 1, 0.5, millis="1700000010.75")
+    assert list(read(tmp_path, seconds).series.time_s) == [0.0, pytest.approx(10.5)]
+
+
 def test_a_counter_that_fell_was_reset_by_a_restart(tmp_path):
     found = read(tmp_path, scrape(3, 1, 0.5, preemptions=10) + "\n" + scrape(1, 0, 0.1, preemptions=2))
     assert found.preemptions == 2

@@ -45,6 +45,18 @@ def test_a_release_before_may_2026_puts_freed_blocks_last_and_plans_ahead_since_
     assert not any("Rules of" in note for note in notes)
 
 
+def test_what_the_server_was_told_beats_what_its_release_does(tmp_path):
+    values, _ = resolved(
+        tmp_path,
+        [("engine_kwargs.async_scheduling", False), ("engine_kwargs.enable_chunked_prefill", False),
+         ("engine_kwargs.max_num_batched_tokens", 4096),
+         ("engine_kwargs.quantization", "fp8"), ("engine_kwargs.gpu_memory_utilization", 0.8),
+         ("kv_cache.gpu_memory_utilization", None)],
+    )  # fmt: skip
+    assert (values["engine.async_scheduling"], values["engine.chunked_prefill"]) == (False, False)
+    assert (values["model.weights_dtype"], values["capacity.gpu_memory_utilization"]) == ("fp8", 0.8)
+
+
 def test_without_a_recorded_pool_it_is_planned_with_the_releases_own_share_of_the_card(tmp_path):
     values, notes = resolved(tmp_path, [("kv_cache", None)])
     assert values["capacity.gpu_memory_utilization"] == 0.9
@@ -67,6 +79,7 @@ def test_the_card_can_be_named_and_settings_changed(tmp_path):
         ([("engine_kwargs", [1])], "engine_kwargs is [1]; it is an object"),
         ([("engine_kwargs.data_parallel_size", 2)], "kvsim simulates one replica"),
         ([("engine_kwargs.max_num_seqs", "many")], "max_num_seqs is 'many'; it is a whole number"),
+        ([("engine_kwargs.quantization", "bitsandbytes")], "quantization is 'bitsandbytes'; it is one of fp8"),
         ([("engine_kwargs.dtype", "float64")], "dtype is 'float64'; it is one of bfloat16"),
         ([("kv_cache.num_gpu_blocks", 0)], "num_gpu_blocks is 0; it is a whole number"),
         ([("hardware", None)], "say which card it was with --gpu NAME"),

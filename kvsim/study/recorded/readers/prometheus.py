@@ -1,7 +1,7 @@
 """Scrapes of a server's `/metrics`: Prometheus text exposition of vLLM or SGLang, one scrape or several in a row.
 
 A metric that comes again with the same labels begins the next scrape. The time of a scrape is that of its samples
-(milliseconds since 1970 behind the value), else scrapes are `interval_s` apart. Ranks of one replica (`tp_rank`,
+(since 1970, behind the value), else scrapes are `interval_s` apart. Ranks of one replica (`tp_rank`,
 `pp_rank`) tell the same and the first is taken. Names are those of vLLM's and SGLang's metrics, today's and older.
 """
 
@@ -42,7 +42,7 @@ LATENCIES = {
 }  # fmt: skip
 PREFIXES = ("vllm:", "sglang:")
 
-_SAMPLE = re.compile(r"^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+(-?\d+))?\s*$")
+_SAMPLE = re.compile(r"^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+(-?[\d.]+))?\s*$")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _FIRST_RANK = ("tp_rank", "pp_rank", "moe_ep_rank")
 _REPLICA = ("engine", "dp_rank")
@@ -105,7 +105,7 @@ def _scrapes(path: Path, text: str) -> Iterator[tuple[float | None, Scrape]]:
         sample = _SAMPLE.match(entry)
         if sample is None:
             raise InputError(f"{path}, line {line}: is no sample; it is NAME{{labels}} VALUE, as /metrics writes it")
-        name, labels, value, millis = sample.groups()
+        name, labels, value, stamp = sample.groups()
         told = dict(_LABEL.findall(labels or ""))
         if (name, labels or "") in seen:
             yield moment, values
@@ -114,8 +114,9 @@ def _scrapes(path: Path, text: str) -> Iterator[tuple[float | None, Scrape]]:
         if any(told.get(rank, "0") != "0" for rank in _FIRST_RANK) or name.endswith("_bucket"):
             continue
         replicas.update(told[key] for key in _REPLICA if key in told)
-        if millis is not None:
-            moment = MILLI * int(millis)
+        if stamp is not None:
+            # Prometheus counts whole milliseconds, OpenMetrics seconds with a point.
+            moment = number(stamp, f"{path}, line {line}: the time") * (1.0 if "." in stamp else MILLI)
         if _known(name):
             values[name] = values.get(name, 0.0) + number(value, f"{path}, line {line}: {name}")
     one_of(replicas, path, "engines")
