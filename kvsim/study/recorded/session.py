@@ -59,6 +59,8 @@ def compare_run(
     paths = [*measured, *_beside(measured)]
     known = read_measured(paths, interval_s=scrape_interval_s)
     scenario, notes = _scenario(side, measured[0], gpu, overrides, variant)
+    if scenario.settings.fleet is not None:
+        raise InputError(f"{side}: is a fleet; what was measured is laid beside one replica: leave fleet out")
     if side.suffix not in YAML and known.requests is None:
         raise InputError(f"{measured[0]}: lists no requests; with META the first measured file is the requests' table")
     result = run(scenario, seed=seed, progress=progress)
