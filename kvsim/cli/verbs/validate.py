@@ -8,6 +8,8 @@ from typing import Any
 from kvsim.cli.options import add_output_options, one_thread
 
 DATA_VARIABLE = "KVSIM_DATA"
+RECORDED = {"TTFT": "ttft_s.mean", "TPOT": "tpot_s.mean", "E2E": "e2e_s.mean"}
+"""What a line says of a recorded run."""
 
 
 def add(subparsers: Any) -> None:
@@ -53,11 +55,13 @@ def execute(args: argparse.Namespace) -> int:
 
         check_file(args.expected, "--expected")
     named = args.data or os.environ.get(DATA_VARIABLE)
-    found = validate(Path(named) if named else sample_folder())
+    folder = Path(named) if named else sample_folder()
+    found = validate(folder)
     if args.folder is not None:
         from kvsim.reporting.validation.report import write_validation
+        from kvsim.study.validation.recorded import recorded_runs
 
-        write_validation(found, args.folder)
+        write_validation(found, args.folder, recorded_runs(folder)[0])
     if args.expected is not None:
         _write_expected(found, args.expected)
     if args.json:
@@ -101,6 +105,9 @@ def _print(args: argparse.Namespace, found: Mapping[str, Any]) -> None:
         out.print()
     for goal in found["summary"]["targets"]:
         print_text(out, goal_line(goal))
+    for run in found["recorded_runs"]:
+        off = [f"{name} {100 * run['rows'][key]['error']:+.1f} %" for name, key in RECORDED.items()]
+        print_text(out, f"replayed {run['name']}: mean {', '.join(off)}")
     for one in found["skipped"]:
         print_text(out, f"skipped {one['rows']} rows: {one['reason']}", "dim")
     for line in found["not_scored_here"]:

@@ -1,7 +1,8 @@
 """A calibration: fitted parameters by GPU and family as data, and what stands in for a GPU or family without any.
 
 Order of stand-ins, each said in `provenance`: the GPU's own fit; the median of fits of its architecture; the median of
-all GPUs' fits; a narrower type's family borrows from the next wider one's.
+all GPUs' fits; a narrower type's family borrows from the next wider one's. A card without fits of its own whose copies
+and matrix products are published has these instead of its relatives' (`attained`).
 """
 
 import json
@@ -15,11 +16,13 @@ from typing import Any
 from kvsim.errors import InputError
 from kvsim.timing.families import device, family
 from kvsim.timing.families.interface import starts
+from kvsim.timing.fitting.attained import attained
 from kvsim.timing.fitting.robust import Fitted, median_of
 
 FITTED = "fitted to published measurements"
 DATASHEET = "datasheet and the median of other GPUs' efficiencies"
 STARTS = "datasheet and stated efficiencies"
+ATTAINED = "published copies and matrix products of the card, else the median of other GPUs' efficiencies"
 
 BORROWS = {
     "linear:fp4": "linear:fp8",
@@ -82,6 +85,8 @@ class Calibration:
 
     entries: Mapping[tuple[str, str], Entry] = field(default_factory=dict)
     provenance: str = FITTED
+    blind: frozenset[str] = frozenset()
+    """GPUs of which nothing but the data sheet may be used."""
 
     @cached_property
     def gpus(self) -> tuple[str, ...]:
@@ -89,12 +94,22 @@ class Calibration:
         return tuple(sorted({gpu for gpu, _ in self.entries}))
 
     def without(self, gpus: Iterable[str]) -> "Calibration":
-        """The same fits but those of these GPUs."""
-        left = set(gpus)
-        return Calibration({key: one for key, one in self.entries.items() if key[0] not in left}, self.provenance)
+        """The same but those fits, and published rates, of these GPUs."""
+        left = self.blind | set(gpus)
+        kept = {key: one for key, one in self.entries.items() if key[0] not in left}
+        return Calibration(kept, self.provenance, frozenset(left))
 
     def values(self, gpu: str, name: str) -> tuple[dict[str, float], str]:
         """(parameters of that family on that GPU, where they come from)."""
+        own = self.entries.get((gpu, name))
+        if own is not None:
+            return own.values, self.provenance
+        values, where = self._relatives(gpu, name)
+        measured = None if gpu in self.blind else attained(gpu, name, values)
+        return (values, where) if measured is None else (measured, ATTAINED)
+
+    def _relatives(self, gpu: str, name: str) -> tuple[dict[str, float], str]:
+        """What stands in for a fit of that family on that GPU."""
         lenders = self._lenders(gpu, name)
         if not lenders:
             return starts(family(name)), STARTS
