@@ -5,7 +5,7 @@ of this room. `TraceRequest` is what all formats become; `Row` is the short form
 sharing needs, for which a reader may have a faster way.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 
@@ -49,6 +49,9 @@ class Prompt(NamedTuple):
 
 _SHOWN = 60
 """Characters of a wrong value that a message shows."""
+
+_LISTED = 600
+"""Characters of a list of names that a message shows: more than any published format has."""
 
 
 class Reader(Protocol):
@@ -163,3 +166,9 @@ def shown(value: object) -> str:
     """A value as a message shows it: quoted, on one line, cut where it is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names that a file gave, as a message shows them: on one line, cut where they are many."""
+    text = repr(", ".join(map(str, names)))[1:-1]
+    return text if len(text) <= _LISTED else f"{text[:_LISTED]}..."
