@@ -14,7 +14,7 @@ from kvsim.engine.arrivals import After, Feedback
 from kvsim.engine.check import Auditor
 from kvsim.engine.clock import ARRIVAL, HORIZON, At, Clock
 from kvsim.engine.recording import Recording
-from kvsim.engine.replica import OnEnd, Replica, first_need
+from kvsim.engine.replica import OnEnd, Over, Replica, first_need
 from kvsim.errors import InputError, PastClockError, RunError
 from kvsim.metrics.requests import Ended, entering
 from kvsim.metrics.tables import Pieces
@@ -53,6 +53,7 @@ def simulate(
     kv_events: bool = False,
     on_end: OnEnd | None = None,
     after: After | None = None,
+    over: Over | None = None,
     pieces: Pieces | None = None,
 ) -> RunLog:
     """Serve `requests` (in order of arrival) until all have ended, or up to `horizon_ps`.
@@ -62,7 +63,8 @@ def simulate(
     everything after every step. `addresses` records where every slot goes (`RunLog.recording.addresses`), step by step
     as with `stepwise`. `layers` says which layer of sharing contents belong to. `kv_events` keeps what happens in a
     cache, event by event. `on_end` is called with the record of each request that ends, and `after` closes the loop:
-    it gives those that come because of it, beside the `requests` that come by themselves. With `pieces` the records are
+    it gives those that come because of it, beside the `requests` that come by themselves. `over` is asked behind that
+    which requests have own tokens that nobody will come with any more, so that a cache can forget them. With `pieces` the records are
     handed over while the run goes on, and kept nowhere else. Raises RunError when the run makes no progress,
     CheckError when an invariant breaks, InputError when the requests are not in order of arrival.
     """
@@ -102,6 +104,7 @@ def simulate(
         max_queued=max_queued,
         auditor=Auditor() if check else None,
         on_end=on_end if feedback is None else _both(feedback.ended, on_end),
+        over=over,
     )
     if feedback is None:
         _Arrivals(clock, coming, replica)

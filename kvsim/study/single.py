@@ -65,6 +65,8 @@ def run(
         )
     if addresses and pieces is not None:
         raise InputError(f"{scenario.label}: addresses are recorded in memory, and cannot go to pieces")
+    if caches:
+        simulation.workload.follow()
     started = time.perf_counter()
     log = simulate(
         simulation.workload,
@@ -82,6 +84,7 @@ def run(
         kv_events=kv_events,
         on_end=_reporter(scenario, simulation, progress),
         after=simulation.workload.after if simulation.workload.closed else None,
+        over=simulation.workload.over if caches else None,
         pieces=pieces,
     )
     recording, resolved = log.recording, scenario.resolved()

@@ -22,7 +22,7 @@ from kvsim.workload.generated import GeneratedTraffic
 from kvsim.workload.layers import Shared, Stack, layer_map
 from kvsim.workload.layers.stack import prompt
 from kvsim.workload.readers.interface import Row
-from kvsim.workload.sessions.drive import ByTheAnswers, by_the_clock
+from kvsim.workload.sessions.drive import ByTheAnswers, UnderWay, by_the_clock
 from kvsim.workload.sessions.loop import SessionTraffic, Sources
 from kvsim.workload.streams import Streams
 
@@ -89,6 +89,8 @@ class Workload:
         self._everyone = Tags(priority=priority, tenant=tenant)
         self._mix = TagMix(mix) if mix else None
         self._loop: ByTheAnswers | None = None
+        self._follows = False
+        self._under_way: UnderWay | None = None
 
     @property
     def closed(self) -> bool:
@@ -114,10 +116,11 @@ class Workload:
             cancel=self._cancel, mix=self._mix,
         )  # fmt: skip
         loop = self._traffic.loop(sources)
+        self._under_way = UnderWay() if self._follows else None
         if self.closed:
-            self._loop = ByTheAnswers(loop, self._dressed)
+            self._loop = ByTheAnswers(loop, self._dressed, self._under_way)
             return map(_on_clock, self._loop.starts())
-        return map(_on_clock, by_the_clock(loop, self._dressed))
+        return map(_on_clock, by_the_clock(loop, self._dressed, self._under_way))
 
     def after(self, request_id: int, end_ps: int, end: str, generated_tokens: int) -> list[Request]:
         """The requests that come because one has ended, none before `end_ps`; of the stream last begun. Mutates it.
@@ -126,6 +129,20 @@ class Workload:
         """
         assert self._loop is not None
         return [_on_clock(request) for request in self._loop.after(request_id, end_ps, end, generated_tokens)]
+
+    def follow(self) -> None:
+        """In the streams begun from now on know which sessions are under way, so that `over` can be asked. Mutates."""
+        self._follows = True
+
+    def over(self, request: Request) -> Sequence[int]:
+        """Ids of the requests whose own tokens no later prompt holds, now that this one has ended, too. Mutates.
+
+        To be asked once for each request, behind `after`, and only of a stream that is followed (`follow`).
+        """
+        if request.session is None:
+            return (request.id,)
+        assert self._under_way is not None
+        return self._under_way.ended(request.session)
 
     def _rows(self, traffic: Traffic) -> Iterator[Request]:
         max_tokens, everyone, mix = self._max_tokens.of, self._everyone, self._mix

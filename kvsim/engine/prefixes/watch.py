@@ -15,8 +15,8 @@ from kvsim.request import Sequence
 class CacheWatch:
     """Listens to the cache of `allocator` from now on (a `CacheListener`).
 
-    `layers` says what hits are made of; with `kv_events` every change is kept. Unlike those, the record of residency
-    costs a few words for each content.
+    `layers` says what hits are made of; with `kv_events` every change is kept. The record of residency costs a few
+    words for each content that may be asked for again.
     """
 
     def __init__(self, allocator: Allocator, clock: Clock, layers: Layers | None, *, kv_events: bool) -> None:
@@ -48,6 +48,10 @@ class CacheWatch:
         self.residency.removed(now_ps, pieces, tokens, for_good=for_good)
         if self.events is not None:
             self.events.removed(now_ps, pieces)
+
+    def forgotten(self, pieces: Seq[Piece]) -> None:
+        """See `CacheListener`."""
+        self.residency.forgotten(pieces)
 
     def cut(self, piece: Piece, upper: Piece, tokens: int) -> None:
         """See `CacheListener`."""
