@@ -64,9 +64,9 @@ def simulate(
     as with `stepwise`. `layers` says which layer of sharing contents belong to. `kv_events` keeps what happens in a
     cache, event by event. `on_end` is called with the record of each request that ends, and `after` closes the loop:
     it gives those that come because of it, beside the `requests` that come by themselves. `over` is asked behind that
-    which requests have own tokens that nobody will come with any more, so that a cache can forget them. With `pieces` the records are
-    handed over while the run goes on, and kept nowhere else. Raises RunError when the run makes no progress,
-    CheckError when an invariant breaks, InputError when the requests are not in order of arrival.
+    which requests have own tokens that nobody will come with any more, so that a cache can forget them. With `pieces`
+    the records are handed over while the run goes on, and kept nowhere else. Raises RunError when the run makes no
+    progress, CheckError when an invariant breaks, InputError when the requests are not in order of arrival.
     """
     # A stop that the clock can hold comes before whatever it cannot hold.
     stops = horizon_ps is not None and horizon_ps <= LAST_PS

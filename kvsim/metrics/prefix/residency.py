@@ -8,7 +8,6 @@ from kvsim.errors import CheckError
 from kvsim.metrics.histogram import DurationHistogram
 from kvsim.metrics.prefix.recency import Recency
 
-
 _MOMENTS = 1 << 12
 """Fewer moments than this are not worth merging."""
 
