@@ -205,7 +205,7 @@ def test_servegens_clients_have_the_printed_rate_burstiness_and_skew(name, clien
 def test_servegens_lengths_are_the_printed_ones_by_the_rates_at_which_their_windows_begin(name, field, expected):
     """The printed row weighs the law of six hours with the rate of its first ten minutes.
 
-    `kvsim trace inspect` weighs it with the requests of all six hours: of R1 1,527 output tokens in the mean, not 2,133.
+    `kvsim trace inspect` weighs it with the requests of all six hours: R1's outputs are 1,527 tokens then, not 2,133.
     """
     weights = defaultdict(float)
     for client in Population(path(f"servegen/{name}.tar.gz"), name):

@@ -30,6 +30,9 @@ class CacheListener(Protocol):
     def forgotten(self, pieces: Seq[Piece]) -> None:
         """Nobody can ask for these any more, whether they are cached now, were, or never came to be."""
 
+    def cleared(self) -> None:
+        """Nothing is cached any more: whoever runs the engine has emptied it. That is no eviction."""
+
     def cut(self, piece: Piece, upper: Piece, tokens: int) -> None:
         """The first `tokens` tokens of `piece` are a piece of their own now, `upper`, and `piece` is what follows."""
 

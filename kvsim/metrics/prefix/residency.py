@@ -95,6 +95,20 @@ class Residency:
             else:
                 touched.pop(piece, None)
 
+    def cleared(self) -> None:
+        """All is gone, and forgotten: whoever runs the engine has emptied the cache. That counts as no eviction."""
+        self._touched.clear()
+        self._since.clear()
+        self._copies.clear()
+        self._last_stay.clear()
+
+    def begins(self) -> None:
+        """The run begins: what is cached by now was there before it, and what happened to that until now is no part of
+        the record."""
+        self.reuse_distance, self.reuse_gap = DurationHistogram(), DurationHistogram()
+        self.idle, self.lifetime = DurationHistogram(), DurationHistogram()
+        self.regret.clear()
+
     def admitted(
         self,
         now_ps: int,
