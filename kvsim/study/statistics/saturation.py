@@ -93,11 +93,14 @@ def queue_memory(levels: ArrayLike) -> Array:
     return np.asarray(lag_one(levels).mean(axis=-1))
 
 
-def queue(levels: ArrayLike, arrivals: ArrayLike) -> Queue:
-    """What the queue of some replications did: (replications, slices) and (replications,)."""
-    values = np.asarray(levels, dtype=np.float64)
+def queue(waiting: ArrayLike, present: ArrayLike, arrivals: ArrayLike) -> Queue:
+    """What the queue of some replications did: (replications, slices) twice, and (replications,).
+
+    Those who wait tell whether it grows: who is served may become more at first in any run. Those who are present,
+    waiting or served, tell how long it remembers.
+    """
     return Queue(
-        growth=float(growth_shares(values, arrivals).mean()),
-        saturated=bool(queue_grows(values, arrivals)),
-        memory=float(queue_memory(values)),
+        growth=float(growth_shares(waiting, arrivals).mean()),
+        saturated=bool(queue_grows(waiting, arrivals)),
+        memory=float(queue_memory(present)),
     )

@@ -28,13 +28,12 @@ def widest(intervals: Iterable[Interval]) -> float | None:
     return max((share for share in shares if share is not None), default=None)
 
 
-def more_replications(intervals: Sequence[Interval], target: float, *, most: int = MOST) -> int:
-    """How many more replications it takes until the widest interval is within `target` of its estimate; 0: enough.
+def more_replications(done: int, intervals: Sequence[Interval], target: float, *, most: int = MOST) -> int:
+    """How many more than the `done` it takes until the widest interval is within `target` of its estimate; 0: enough.
 
     The half-width shrinks with the square root of their number. At least `LEAST` in all are asked for, and never more
     than `most` in all.
     """
-    done = min((interval.samples for interval in intervals), default=0)
     if done < LEAST:
         return min(LEAST, most) - done
     share = widest(intervals)

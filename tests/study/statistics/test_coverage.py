@@ -133,7 +133,7 @@ def test_stopping_when_the_interval_is_short_covers_less_often_but_not_much():
     covered = run = 0
     for means in stays:
         done = LEAST
-        while more := more_replications([mean_interval(means[:done])], target, most=most):
+        while more := more_replications(done, [mean_interval(means[:done])], target, most=most):
             done += more
         interval = mean_interval(means[:done])
         assert interval.relative is not None

@@ -153,28 +153,35 @@ def test_growth_is_the_share_of_what_arrived_that_the_line_adds():
 
 
 def test_a_queue_that_is_always_empty_is_neither_growing_nor_remembering():
-    found = queue(np.zeros((5, 20)), [100] * 5)
+    found = queue(np.zeros((5, 20)), np.zeros((5, 20)), [100] * 5)
     assert not found.saturated
     assert found.memory == 0
     assert found.forgets
 
 
 def test_a_queue_that_grows_alike_in_every_replication_is_saturated():
-    assert queue(np.tile(np.arange(20.0), (3, 1)), [100, 100, 100]).saturated
-    assert queue([np.arange(20.0)], [100]).saturated
-    assert not queue([np.arange(20.0)], [10_000]).saturated
+    line = np.arange(20.0)
+    assert queue([line] * 3, [line] * 3, [100] * 3).saturated
+    assert queue([line], [line], [100]).saturated
+    assert not queue([line], [line], [10_000]).saturated
+
+
+def test_those_who_are_served_tell_how_long_a_queue_remembers():
+    found = queue(np.zeros((1, 20)), [np.arange(20.0)], [100])
+    assert not found.saturated
+    assert not found.forgets
 
 
 # Going on.
 
 
 def test_replications_grow_with_the_square_of_what_is_missing_and_at_most_double():
-    assert more_replications([], 0.05) == LEAST
-    assert more_replications([Interval(1.0, 0.9, 1.1, 40)], 0.08) == 23
-    assert more_replications([Interval(1.0, 0.5, 1.5, 40)], 0.05) == 40
-    assert more_replications([Interval(1.0, 0.96, 1.04, 40)], 0.05) == 0
-    assert more_replications([Interval(1.0, 0.5, 1.5, 40)], 0.05, most=50) == 10
-    assert more_replications([Interval(1.0, 0.99, 1.01, 3)], 0.05) == LEAST - 3
+    assert more_replications(0, [], 0.05) == LEAST
+    assert more_replications(40, [Interval(1.0, 0.9, 1.1, 40)], 0.08) == 23
+    assert more_replications(40, [Interval(1.0, 0.5, 1.5, 40)], 0.05) == 40
+    assert more_replications(40, [Interval(1.0, 0.96, 1.04, 40)], 0.05) == 0
+    assert more_replications(40, [Interval(1.0, 0.5, 1.5, 40)], 0.05, most=50) == 10
+    assert more_replications(3, [Interval(1.0, 0.99, 1.01, 3)], 0.05) == LEAST - 3
 
 
 def test_the_widest_interval_decides_and_what_is_around_zero_does_not():
