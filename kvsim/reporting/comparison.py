@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvsim.content import LAYERS
 from kvsim.metrics.result import SCHEMA, Result
 from kvsim.metrics.waste import waste_share as waste_share
 from kvsim.step import CAUSES, CLASSES
 from kvsim.units import GIB
+
+if TYPE_CHECKING:
+    from kvsim.study.replication.study import Study
 
 Number = int | float | None
 
@@ -195,8 +198,11 @@ def _scaled(number: Number, scale: float) -> Number:
     return None if number is None else number * scale
 
 
-def comparison_summary(scenario: str, results: Sequence[Result]) -> dict[str, Any]:
-    """The object that `kvsim compare --json` prints and the comparison's `summary.json` holds."""
+def comparison_summary(scenario: str, results: Sequence[Result], study: "Study | None" = None) -> dict[str, Any]:
+    """The object that `kvsim compare --json` prints and the comparison's `summary.json` holds.
+
+    With a study, `variants` are the first replication of each, and the key `study` has what all of them say.
+    """
     if not results:
         raise ValueError("results must hold at least one result")
     kept = ("name", "provenance", "not_modelled", "notes", "published", "metrics", "pools")
@@ -205,7 +211,16 @@ def comparison_summary(scenario: str, results: Sequence[Result]) -> dict[str, An
         "scenario": scenario,
         "version": results[0].version,
         "variants": [{key: result.summary[key] for key in kept if key in result.summary} for result in results],
+        **_study(study),
     }
+
+
+def _study(study: "Study | None") -> dict[str, Any]:
+    if study is None:
+        return {}
+    from kvsim.reporting.study.summary import study_summary
+
+    return {"study": study_summary(study)}
 
 
 def _rounded(number: int | float, digits: int) -> str:

@@ -1,4 +1,4 @@
-"""What a user calls: one run, many compared, or all replicated. Loaded on first use, so that nobody pays for the rest."""
+"""What a user calls: one run, many compared, or all replicated. Loaded on first use, so that nobody pays for others."""
 
 from typing import TYPE_CHECKING, Any
 
