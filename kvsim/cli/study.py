@@ -16,6 +16,7 @@ NAME_LETTERS = 16
 """A variant's name is broken beyond this, so that a row fits in 80 columns."""
 
 LEGEND = (
+    "Each verdict stands alone: where two variants are alike, one in twenty calls them different by chance. "
     "var: variance of the paired difference over that of an unpaired one; below 1 the common random numbers paid off, "
     "at 0.10 an unpaired comparison would need ten times the runs."
 )
@@ -35,7 +36,8 @@ def print_study(args: argparse.Namespace, results: Sequence[Result], study: "Stu
     out.print()
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0, 0, 1))
     table.add_column("", overflow="fold")
-    for heading in ("estimate", f"to {textwrap.shorten(study.baseline, NAME_LETTERS, placeholder='…')}"):
+    short = len(study.baseline) <= NAME_LETTERS
+    for heading in ("estimate", f"to {study.baseline if short else 'the baseline'}"):
         table.add_column(Text(heading), justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     table.add_column("var", justify="right", no_wrap=True)

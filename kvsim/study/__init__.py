@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kvsim.study.replication.study import study
+    from kvsim.study.replication.study import compare_with_intervals
     from kvsim.study.side_by_side import compare
     from kvsim.study.single import run
 
-__all__ = ["compare", "run", "study"]
+__all__ = ["compare", "compare_with_intervals", "run"]
 
 
 def __getattr__(name: str) -> Any:
@@ -19,8 +19,8 @@ def __getattr__(name: str) -> Any:
         from kvsim.study.side_by_side import compare
 
         return compare
-    if name == "study":
-        from kvsim.study.replication.study import study
+    if name == "compare_with_intervals":
+        from kvsim.study.replication.study import compare_with_intervals
 
-        return study
+        return compare_with_intervals
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -105,7 +105,7 @@ def execute(args: argparse.Namespace) -> int:
         if asked is None:
             results = study.compare(variants, **options)
         else:
-            results, found = study.study(variants, asked, **options)
+            results, found = study.compare_with_intervals(variants, asked, **options)
         if folder is not None:
             write_comparison(name, results, folder, progress, found)
     if args.json:

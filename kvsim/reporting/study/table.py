@@ -103,7 +103,8 @@ def _written(number: float, places: int, sign: str = "") -> str:
 
 def _places(number: float, digits: int) -> int:
     """Behind the point, so that so many digits of a number count; negative before it. At most six."""
-    return min(6, digits - 1 - math.floor(math.log10(number))) if number else digits - 1
+    exponent = int(f"{number:.{digits - 1}e}".partition("e")[2])  # of the rounded number: 9.99 has that of 10
+    return min(6, digits - 1 - exponent)
 
 
 def in_short(study: Study, say: Callable[[Metric], str] = lambda metric: metric.label.replace(", ", " ")) -> list[str]:
@@ -144,4 +145,5 @@ def basis(study: Study) -> str:
     }
     if study.method == "sessions" and any("for want of sessions" in note for note in study.notes):
         how["sessions"] = f"a bootstrap of {study.samples} blocks of one trace"
-    return f"{level} from {how[study.method]}; differences are to {study.baseline}, run by run"
+    pairs = {"replications": "run by run", "batches": "batch by batch", "sessions": "on the same draws"}
+    return f"{level} from {how[study.method]}; differences are to {study.baseline}, {pairs[study.method]}"

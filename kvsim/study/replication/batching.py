@@ -10,7 +10,7 @@ from kvsim.metrics.histogram import PERCENTILES
 from kvsim.metrics.result import Result
 from kvsim.study.replication.runs.observing import LATENCIES, Observing
 from kvsim.study.replication.runs.replicate import Replicate
-from kvsim.study.statistics.batches import FINER, batch_correlation
+from kvsim.study.statistics.batches import FINER, arrival_windows, batch_correlation
 from kvsim.study.statistics.intervals import Array
 
 
@@ -26,12 +26,10 @@ def batches_of(result: Result, observing: Observing, count: int) -> list[Replica
             "out window.until: saturated, or take --replications"
         )
     requests = observing.by_request()
-    arrival_s = requests["arrival_s"]
-    edges_s = np.linspace(start_s, end_s, count + 1)
+    windows = arrival_windows(requests["arrival_s"], (start_s, end_s), count)
     made = []
     for number in range(count):
-        last = number == count - 1
-        inside = (arrival_s >= edges_s[number]) & ((arrival_s < edges_s[number + 1]) | (last & (arrival_s <= end_s)))
+        inside = windows == number
         if not inside.any():
             raise InputError(
                 f"--batches {count}: no request of {result.name} arrives in some of them; take fewer batches or more "

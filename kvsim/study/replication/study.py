@@ -73,7 +73,7 @@ class Study:
         return next(variant for variant in self.variants if variant.name == name)
 
 
-def study(
+def compare_with_intervals(
     variants: Sequence[tuple[str, Scenario]],
     asked: Asked,
     *,
@@ -114,6 +114,8 @@ def study(
         firsts.append(first)
     results = [first.result for first in firsts]
     if not asked.intervals:
+        for result in results:
+            result.notes = [*result.notes, *of_warmup(warmup)]
         return results, None
     if method == "replications":
         runs = _replications([name for name, _ in variants], firsts, asked, hands, piece, progress)

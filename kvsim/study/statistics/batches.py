@@ -1,9 +1,7 @@
 """One long run as a row of batches: their means, whether these are independent enough, and arrival windows."""
 
-from collections.abc import Callable
-
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from kvsim.study.statistics.intervals import LEVEL, Array, Interval, mean_interval
 
@@ -75,21 +73,12 @@ def batch_interval(series: ArrayLike, batches: int = BATCHES, level: float = LEV
     return mean_interval(batch_means(series, batches), level), float(batch_correlation(series, batches))
 
 
-def by_arrival(
-    arrival_s: ArrayLike,
-    values: ArrayLike,
-    window_s: tuple[float, float],
-    windows: int,
-    statistic: Callable[[Array], float],
-) -> list[float | None]:
-    """A statistic of the requests that arrive in each of equally long windows, whenever they end: drained.
+def arrival_windows(arrival_s: ArrayLike, window_s: tuple[float, float], windows: int) -> NDArray[np.int64]:
+    """Which of some equally long windows each request arrives in, from 0; -1 for those outside, both ends included.
 
-    `values` has one number for each arrival, in any order, NaN where the request has none. Both ends of `window_s`
-    belong to it. None where nobody with a value arrives.
+    What is then taken of the requests of a window counts whenever they end: it is drained.
     """
-    arrivals, numbers = np.asarray(arrival_s, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    arrivals = np.asarray(arrival_s, dtype=np.float64)
     start, end = window_s
-    inside = (arrivals >= start) & (arrivals <= end) & np.isfinite(numbers)
     places = np.clip(((arrivals - start) / (end - start) * windows).astype(np.int64), 0, windows - 1)
-    chosen = (numbers[inside & (places == place)] for place in range(windows))
-    return [float(statistic(those)) if those.size else None for those in chosen]
+    return np.where((arrivals >= start) & (arrivals <= end), places, -1)

@@ -5,10 +5,10 @@ import pytest
 from scipy import signal
 
 from kvsim.study.statistics.batches import (
+    arrival_windows,
     batch_correlation,
     batch_interval,
     batch_means,
-    by_arrival,
     lag_one,
     of_larger_batches,
 )
@@ -60,9 +60,9 @@ def test_one_long_run_has_an_interval_and_says_how_its_batches_correlate():
     assert batch_correlation(autoregressive(0.999, 4000)[0]) > 0.5
 
 
-def test_requests_count_where_they_arrive_however_late_they_end():
-    arrival_s, latency_s = [0.0, 1.0, 4.0, 5.0, 9.0, 10.0, 11.0], [1.0, 3.0, 100.0, np.nan, 8.0, 10.0, 7.0]
-    assert by_arrival(arrival_s, latency_s, (0.0, 10.0), 5, np.mean) == [2.0, None, 100.0, None, 9.0]
+def test_requests_belong_to_the_window_in_which_they_arrive_both_ends_included():
+    arrival_s = [-0.1, 0.0, 1.0, 4.0, 5.0, 9.0, 10.0, 11.0]
+    assert arrival_windows(arrival_s, (0.0, 10.0), 5).tolist() == [-1, 0, 0, 2, 2, 4, 4, -1]
 
 
 # Warm-up.

@@ -16,7 +16,7 @@ FIRST_PS = 10**9
 
 
 class TimeBins:
-    """The time integral of some level, bin by bin from time zero; exact at the edges of bins, even within them."""
+    """The time integral of some level, bin by bin from time zero: exact from edge to edge of bins."""
 
     def __init__(self) -> None:
         self.width_ps = FIRST_PS
