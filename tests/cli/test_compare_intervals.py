@@ -77,7 +77,8 @@ def test_people_see_intervals_verdicts_and_the_figure(capsys, tmp_path):
     assert (tmp_path / "out" / "blocks" / "requests.parquet").exists()
 
 
-def test_long_names_stay_within_80_columns(capsys):
+def test_long_names_stay_within_80_columns(capsys, monkeypatch):
+    monkeypatch.setattr("kvsim.reporting.run_folder.write_comparison", lambda *given: [])
     options = ["--vary", "allocator.chunk=16,32", "--set", "allocator=contiguous", "--set", "window.warmup=1s"]
     Path("two.yaml").write_text(SCENARIO.partition("variants:")[0])
     options += ["--vary", "engine.max_num_batched_tokens=1024", "--replications", "2"]

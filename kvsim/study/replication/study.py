@@ -8,6 +8,7 @@ from kvsim.metrics.tables import Dropped, Pieces
 from kvsim.scenario.resolve import Scenario
 from kvsim.study.replication.asked import Asked, Method
 from kvsim.study.replication.batching import batches_of, correlation
+from kvsim.study.replication.catalogue import numbers
 from kvsim.study.replication.estimates import Estimate, estimates
 from kvsim.study.replication.runs.replicate import (
     Executor,
@@ -23,9 +24,9 @@ from kvsim.study.replication.sessions import Traced, drawn, grouping, session_es
 from kvsim.study.replication.trust import judged, notes
 from kvsim.study.replication.warmup import WarmUp, found_warmup, of_warmup, with_warmup
 from kvsim.study.single import Progress
-from kvsim.study.statistics.intervals import Interval
+from kvsim.study.statistics.intervals import Interval, mean_interval
 from kvsim.study.statistics.saturation import Queue
-from kvsim.study.statistics.sequential import BIAS, LEAST, more_replications
+from kvsim.study.statistics.sequential import BIAS, LEAST, more_replications, widest
 
 PRECISE = ("ttft_s.mean", "tpot_s.mean", "e2e_s.mean")
 """The metrics whose intervals `until_ci` is about."""
@@ -123,7 +124,7 @@ def compare_with_intervals(
         found = [estimates(own, None if own is base else base, asked.level) for own in runs]
         made = _variants(results, found, runs, runs, baseline)
         samples, seeds = len(runs[0]), [run.seed for run in runs[0]]
-        said = [] if asked.until_ci is None else [BIAS.format(least=LEAST)]
+        said = [] if asked.until_ci is None else _of_stopping(_to_be_precise(runs, asked.level), asked.until_ci)
     else:
         seeds = [results[0].seed]
         if method == "batches":
@@ -170,9 +171,24 @@ def _replications(
 
 def _to_be_precise(runs: Sequence[Sequence[Replicate]], level: float) -> list[Interval]:
     """The intervals that `until_ci` is about: of a variant that is saturated none ever counts."""
-    settled = [own for own in runs if not _saturated(judged(own))]
-    found = [estimates(own, level=level) for own in settled]
-    return [one[key].interval for one in found for key in PRECISE if key in one]
+    made = []
+    for own in runs:
+        if _saturated(judged(own)):
+            continue
+        found = [numbers(run.metrics) for run in own]
+        each = ([one[key] for one in found if key in one] for key in PRECISE)
+        made += [mean_interval(values, level) for values in each if values]
+    return made
+
+
+def _of_stopping(intervals: Sequence[Interval], target: float) -> list[str]:
+    """What to say of intervals that decided when to stop."""
+    reach = widest(intervals)
+    if reach is None:
+        return ["No interval could be narrowed down: more replications would not have helped."]
+    if reach > target:
+        return [f"Intervals still reach {reach:.1%} of their estimates, more than the {target:.1%} asked for."]
+    return [BIAS.format(least=LEAST)]
 
 
 def _variants(

@@ -104,6 +104,15 @@ def test_replications_go_on_until_intervals_are_short_enough():
     assert any("somewhat less often than they say" in note for note in study.notes)
 
 
+def test_replications_that_were_not_enough_are_told_and_saturated_ones_never_count():
+    _, study = compare_with_intervals(variants(), Asked(until_ci=0.001, most=3))
+    assert study.samples == 3
+    assert study.notes[0].startswith("Intervals still reach ")
+    _, full = compare_with_intervals(variants(variants={"slow": {"engine": {"max_num_seqs": 1}}}), Asked(until_ci=0.01))
+    assert full.samples == LEAST
+    assert full.notes[0].startswith("No interval could be narrowed down")
+
+
 def test_progress_rises_to_the_end():
     seen = []
     compare_with_intervals(variants(), Asked(replications=3), progress=lambda share, name: seen.append((share, name)))
