@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from kvsim.study.statistics.batches import CORRELATION_LIMIT, batch_correlation, batch_means
+from kvsim.study.statistics.bootstrap import bootstrap_interval, drawn_sessions, resampled_ratio
 from kvsim.study.statistics.intervals import half_width, mean_interval
 from kvsim.study.statistics.paired import paired_half_width, variance_ratio
 from kvsim.study.statistics.percentiles import BEYOND, independent_beyond, pooled_and_sections, spread_about
@@ -143,3 +144,19 @@ def test_stopping_when_the_interval_is_short_covers_less_often_but_not_much():
     print(f"sequential: {covered / studies:.3f} cover after {run / studies:.0f} replications")
     assert LEAST < run / studies < most
     assert 0.90 <= covered / studies <= 0.96
+
+
+def test_drawing_whole_sessions_covers_where_drawing_requests_does_not():
+    generator = np.random.default_rng(11)
+    studies, count, turns = 120, 60, 5
+    covered = Counter()
+    for _ in range(studies):
+        # Every session has a level of its own; the truth is the mean level, 0.
+        values = np.repeat(generator.normal(size=count), turns) + 0.3 * generator.normal(size=count * turns)
+        for name, owners in (("sessions", np.arange(count * turns) // turns), ("requests", np.arange(count * turns))):
+            sessions = drawn_sessions(owners, generator, draws=200)
+            means = resampled_ratio(values, np.ones(values.size), sessions)
+            interval = bootstrap_interval(float(values.mean()), means, sessions.count)
+            covered[name] += interval.low <= 0 <= interval.high
+    assert 0.89 <= covered["sessions"] / studies <= 0.99
+    assert covered["requests"] / studies < 0.75
