@@ -94,7 +94,10 @@ def execute(args: argparse.Namespace) -> int:
             check_writable(one)
     found = None
     with progress_bar(args) as progress, ExitStack() as stack:
-        pieces: list[Pieces] = [stack.enter_context(ParquetPieces(one)) for one in folders]
+        pieces: list[Pieces] = [
+            Dropped() if variant.settings.fleet else stack.enter_context(ParquetPieces(one))
+            for (_, variant), one in zip(variants, folders, strict=bool(folders))
+        ]
         options: dict[str, Any] = {
             "seed": args.seed,
             "stepwise": args.stepwise,

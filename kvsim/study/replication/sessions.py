@@ -1,5 +1,6 @@
 """One trace is one realisation: each variant runs it once, and its sessions are drawn anew from what came out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +11,13 @@ from kvsim.scenario.build import build
 from kvsim.scenario.resolve import Scenario
 from kvsim.study.replication.catalogue import better, numbers, percentile_of
 from kvsim.study.replication.estimates import Estimate
-from kvsim.study.replication.runs.observing import LATENCIES
+from kvsim.study.replication.runs.observing import ALONE, LATENCIES
 from kvsim.study.statistics.bootstrap import (
     Sessions,
     bootstrap_interval,
-    drawn_sessions,
     resampled_percentile,
     resampled_ratio,
+    session_draws,
 )
 from kvsim.study.statistics.intervals import LEVEL, Array, Interval
 from kvsim.study.statistics.paired import Difference, told_ratio, verdict
@@ -33,33 +34,36 @@ FEW = 20
 
 @dataclass(frozen=True)
 class Grouping:
-    """Which session each request of a trace is part of, by its number; `told` is False for blocks of neighbours."""
+    """Which session each request of each variant is part of, by number; `told` is False for blocks of neighbours."""
 
-    of_request: NDArray[np.int64]
+    of_requests: list[NDArray[np.int64]]
+    count: int
     told: bool
 
-    @property
-    def count(self) -> int:
-        """How many sessions, or blocks."""
-        return int(self.of_request.max()) + 1 if self.of_request.size else 0
+    def drawn(self, seed: int) -> list[Sessions]:
+        """The sessions of each variant; the draws are the same for all of them."""
+        draws = session_draws(self.count, Streams(seed).generator("bootstrap"))
+        return [Sessions(own, draws) for own in self.of_requests]
 
 
-def grouping(scenario: Scenario) -> Grouping:
-    """The sessions of a scenario's trace; a row without one is a session of its own where others have some."""
+def grouping(scenario: Scenario, requests: Sequence[dict[str, Array]]) -> Grouping:
+    """The sessions of a trace, as its requests say or else its rows; a row without one stands alone where others have
+    some. `requests` are those of each variant by id."""
+    if any((own["session"] != ALONE).any() for own in requests):
+        own_numbers = [own["session"].astype(np.int64) for own in requests]
+        count = max(int(own.max(initial=0)) for own in own_numbers) + 1
+        alone = [np.where(own == ALONE, count + np.arange(own.size), own) for own in own_numbers]
+        return Grouping(alone, max(int(own.max(initial=0)) for own in alone) + 1, True)
     traffic = build(scenario, scenario.seed).traffic
-    assert isinstance(traffic, TraceTraffic)
-    names = traffic.sessions()
-    if not any(names):
-        blocks = min(BLOCKS, len(names))
-        return Grouping(np.arange(len(names), dtype=np.int64) * blocks // max(1, len(names)), False)
-    known: dict[str | int, int] = {}
-    numbered = [known.setdefault(name or row, len(known)) for row, name in enumerate(names)]
-    return Grouping(np.array(numbered, dtype=np.int64), True)
-
-
-def drawn(groups: Grouping, seed: int) -> Sessions:
-    """The draws that all variants of a comparison share."""
-    return drawn_sessions(groups.of_request, Streams(seed).generator("bootstrap"))
+    names = traffic.sessions() if isinstance(traffic, TraceTraffic) else []
+    rows = max(int(own["id"].max(initial=-1)) for own in requests) + 1
+    if any(names):
+        known: dict[str | int, int] = {}
+        numbers = np.array([known.setdefault(name or row, len(known)) for row, name in enumerate(names)])
+    else:
+        numbers = np.arange(rows) * min(BLOCKS, rows) // rows
+    of_requests = [numbers[own["id"].astype(np.int64)] for own in requests]
+    return Grouping(of_requests, int(numbers.max()) + 1, any(names))
 
 
 @dataclass(frozen=True)
@@ -85,36 +89,36 @@ class Traced:
             return None
         arrival_s, (start_s, end_s) = self.requests["arrival_s"], self.window_s
         inside = (arrival_s >= start_s) & (arrival_s <= end_s)
-        own = Sessions(sessions.of_request[self.requests["id"].astype(np.int64)], sessions.draws)
         if key == "hit_rate":
             hit, asked = (np.where(inside, self.requests[name], 0.0) for name in ("hit_tokens", "asked_tokens"))
-            return resampled_ratio(hit, asked, own)
+            return resampled_ratio(hit, asked, sessions)
         name, _, what = key.partition(".")
         if name not in LATENCIES:
             return None
         values = np.where(inside, self.requests[name], np.nan)
         percent = percentile_of(key)
         if percent is not None:
-            return resampled_percentile(values, percent[1], own)
+            return resampled_percentile(values, percent[1], sessions)
         if what == "mean":
             there = ~np.isnan(values)
-            return resampled_ratio(np.where(there, values, 0.0), there, own)
+            return resampled_ratio(np.where(there, values, 0.0), there, sessions)
         return None
 
 
 def session_estimates(
-    ours: Traced, baseline: Traced | None, sessions: Sessions, level: float = LEVEL
+    ours: tuple[Traced, Sessions], baseline: tuple[Traced, Sessions] | None, level: float = LEVEL
 ) -> dict[str, Estimate]:
     """Every metric of a variant; those of requests with intervals from the draws, differences from the same draws."""
     made = {}
-    for key, value in ours.metrics.items():
-        draws = ours.resampled(key, sessions)
+    own, sessions = ours
+    for key, value in own.metrics.items():
+        draws = own.resampled(key, sessions)
         single = Interval(value, None, None, 1, level)
         interval = single if draws is None else bootstrap_interval(value, draws, sessions.count, level)
         difference = None
-        if baseline is not None and key in baseline.metrics:
-            apart = value - baseline.metrics[key]
-            others = baseline.resampled(key, sessions)
+        if baseline is not None and key in baseline[0].metrics:
+            apart = value - baseline[0].metrics[key]
+            others = baseline[0].resampled(key, baseline[1])
             if draws is None or others is None:
                 difference = Difference(Interval(apart, None, None, 1, level), "not compared")
             else:

@@ -30,13 +30,17 @@ class Sessions:
         return int(self.draws.shape[1])
 
 
+def session_draws(count: int, generator: np.random.Generator, draws: int = DRAWS) -> NDArray[np.int64]:
+    """How often each of `count` sessions comes when as many are drawn with replacement: (draws, sessions)."""
+    if count < 1:
+        raise ValueError(f"count must be at least 1; got {count}")
+    return generator.multinomial(count, np.full(count, 1 / count), size=draws).astype(np.int64)
+
+
 def drawn_sessions(of_request: ArrayLike, generator: np.random.Generator, draws: int = DRAWS) -> Sessions:
-    """As many sessions as there are, drawn with replacement, `draws` times. ValueError where there is no request."""
+    """The sessions of some requests, whatever they are called, drawn. ValueError where there is no request."""
     numbers = np.unique(np.asarray(of_request), return_inverse=True)[1].astype(np.int64)
-    if not numbers.size:
-        raise ValueError("of_request must hold at least one request")
-    count = int(numbers.max()) + 1
-    return Sessions(numbers, generator.multinomial(count, np.full(count, 1 / count), size=draws).astype(np.int64))
+    return Sessions(numbers, session_draws(int(numbers.max(initial=-1)) + 1, generator, draws))
 
 
 def resampled_ratio(over: ArrayLike, under: ArrayLike, sessions: Sessions) -> Array:

@@ -9,6 +9,7 @@ from kvsim import run
 from kvsim.metrics.tables import Dropped
 from kvsim.study.replication.runs import bins
 from kvsim.study.replication.runs.bins import TimeBins
+from kvsim.study.replication.runs.observing import mean_levels
 from kvsim.study.replication.runs.replicate import Piece, Serial, observed_run
 from kvsim.study.replication.warmup import found_warmup, with_warmup
 from tests.study.replication.cases import traced, variants
@@ -58,20 +59,37 @@ def test_the_observed_run_has_the_result_of_the_plain_one(observed):
     assert first.result.summary == result.summary
 
 
-def test_queue_presence_and_fill_are_the_integrals_of_the_tables(observed):
+def test_the_fill_is_the_integral_of_the_table(observed):
     result, first = observed
     width_ps = first.observed.filled.width_ps
     end_ps = -(-round(result.metrics["simulated_s"] * 1e12) // width_ps) * width_ps
-    end_s = end_ps / 1e12
-    stay = sum(result.tables["steps"]["request_s"])
-    assert first.observed.present.means(0, end_ps, 1)[0] * end_s == pytest.approx(stay, rel=1e-6)
-    steps = result.steps
-    waiting = (steps["waiting"] * steps["duration_s"]).sum()
-    assert first.observed.waiting.means(0, end_ps, 1)[0] * end_s == pytest.approx(waiting, rel=1e-6)
     memory = result.memory
-    lasting = np.diff(memory["time_s"])
-    filled = ((memory["used"] + memory["cached"])[:-1] * lasting).sum()
-    assert first.observed.filled.means(0, end_ps, 1)[0] * end_s == pytest.approx(filled, rel=1e-6)
+    filled = ((memory["used"] + memory["cached"])[:-1] * np.diff(memory["time_s"])).sum()
+    assert first.observed.filled.means(0, end_ps, 1)[0] * end_ps / 1e12 == pytest.approx(filled, rel=1e-6)
+
+
+def test_queue_and_presence_are_the_means_of_the_run(observed):
+    result, first = observed
+    metrics, run_ = result.metrics, first.replicate
+    assert run_.waiting.mean() == pytest.approx(metrics["mean_waiting"], rel=1e-6)
+    assert run_.present.mean() == pytest.approx(metrics["mean_waiting"] + metrics["mean_running"], rel=1e-6)
+
+
+def test_stays_are_counted_in_the_slices_that_they_reach_into():
+    starts, ends = np.array([0.0, 1.0, 3.0]), np.array([2.0, 9.0, 3.5])
+    assert mean_levels(starts, ends, (0.0, 4.0), 2) == pytest.approx([1.5, 1.25])
+    assert mean_levels(starts[:0], ends[:0], (0.0, 4.0), 2).tolist() == [0, 0]
+
+
+def test_a_fleet_is_observed_as_one():
+    [(_, one), _] = variants(fleet={"replicas": 3, "router": "round-robin"})
+    result, first = run(one), observed_run(Piece(one, one.seed), Dropped())
+    assert first.result.summary == result.summary
+    assert first.observed.by_request()["id"].tolist() == list(range(60))
+    assert first.replicate.present.mean() == pytest.approx(
+        result.metrics["mean_waiting"] + result.metrics["mean_running"], rel=1e-6
+    )
+    assert first.observed.filled.means(0, 10**13, 1)[0] > 0
 
 
 def test_no_record_is_no_trouble():

@@ -1,4 +1,4 @@
-"""What a study keeps of a run while its records pass by: latencies by request, queue and cache over time."""
+"""What a study keeps of a run while its records pass by: latencies by request, and the cache over time."""
 
 from array import array
 from collections.abc import Mapping, Sequence
@@ -18,39 +18,39 @@ LATENCIES = ("queue_s", "prefill_s", "ttft_s", "tpot_s", "e2e_s")
 
 Whole = NDArray[np.int64]
 
+ALONE = -1
+"""The session of a request that stands alone."""
+
 _PLACE = {name: place for place, name in enumerate(SERIES)}
 
 
 class Observing:
-    """Hands everything on to other pieces, and keeps some 80 bytes a request and two curves of bounded size."""
+    """Hands everything on to other pieces, and keeps some 90 bytes a request and a curve of bounded size."""
 
     def __init__(self, into: Pieces) -> None:
         self._into = into
         self.rows = into.rows
-        self._columns: dict[str, array[float]] = {name: array("d") for name in ("id", "arrival_s", *LATENCIES)}
-        self._tokens = {name: array("q") for name in ("asked_tokens", "hit_tokens")}
-        self.waiting = TimeBins()
-        """Left waiting when a step begins."""
-        self.present = TimeBins()
-        """Requests in the system."""
-        self._end_ps = 0
+        self._columns: dict[str, array[float]] = {name: array("d") for name in ("arrival_s", "end_s", *LATENCIES)}
+        self._counts = {name: array("q") for name in ("id", "session", "asked_tokens", "hit_tokens")}
         self.filled = TimeBins()
-        """Slots that hold KV, of live requests or cached."""
+        """Slots that hold KV, of live requests or cached; of all replicas together."""
 
     def requests(self, records: list[Ended]) -> None:
         """See `Pieces`."""
-        columns = self._columns
+        columns, counts = self._columns, self._counts
         for record in records:
             finished = record.end == "finished"
-            columns["id"].append(record.id)
+            counts["id"].append(record.id)
+            counts["session"].append(ALONE if record.session is None else record.session)
+            counts["asked_tokens"].append(record.asked_tokens)
+            counts["hit_tokens"].append(record.hit_tokens)
             columns["arrival_s"].append(record.arrival_ps / PS_PER_S)
+            columns["end_s"].append(record.end_ps / PS_PER_S)
             columns["queue_s"].append(_seconds(record.queue_ps))
             columns["prefill_s"].append(_seconds(record.prefill_ps))
             columns["ttft_s"].append(_seconds(record.ttft_ps))
             columns["tpot_s"].append(_seconds(record.tpot_ps))
             columns["e2e_s"].append(_seconds(record.end_ps - record.arrival_ps if finished else None))
-            self._tokens["asked_tokens"].append(record.asked_tokens)
-            self._tokens["hit_tokens"].append(record.hit_tokens)
         self._into.requests(records)
 
     def events(self, events: list[Event]) -> None:
@@ -67,12 +67,6 @@ class Observing:
         """See `Pieces`."""
         rows = np.array(series, dtype=np.int64).reshape(-1, len(SERIES))
         start_ps, duration_ps = rows[:, _PLACE["start_ps"]], rows[:, _PLACE["duration_ps"]]
-        self.waiting.add(start_ps, duration_ps, rows[:, _PLACE["waiting"]])
-        stays_ps, ends_ps = rows[:, _PLACE["stay_ps"]], start_ps + duration_ps
-        before_ps = np.concatenate([[self._end_ps], ends_ps[:-1]])[: len(ends_ps)]
-        lasted_ps = ends_ps - before_ps
-        self.present.add(before_ps, lasted_ps, stays_ps / np.maximum(lasted_ps, 1))
-        self._end_ps = int(ends_ps[-1]) if len(ends_ps) else self._end_ps
         filled: Whole = rows[:, _PLACE["used"]] + rows[:, _PLACE["cached"]]
         if rests:
             start_ps, duration_ps, filled = _with_rests(start_ps, duration_ps, filled, rests)
@@ -83,11 +77,42 @@ class Observing:
         """See `Pieces`."""
         return self._into.tables()
 
+    def of_replica(self, number: int) -> "Pieces":
+        """See `Pieces`: what all replicas do is observed together."""
+        return _OfReplica(self, self._into.of_replica(number))
+
     def by_request(self) -> dict[str, Array]:
-        """Id, arrival, latencies and tokens of every request, in the order of id; NaN where it never got so far."""
-        order = np.argsort(np.asarray(self._columns["id"]), kind="stable")
-        every = {**self._columns, **self._tokens}
+        """Id, session (`ALONE`: none), arrival, end, latencies and tokens of every request, in the order of id.
+
+        NaN where it never got so far.
+        """
+        order = np.argsort(np.asarray(self._counts["id"]), kind="stable")
+        every = {**self._counts, **self._columns}
         return {name: np.asarray(values, dtype=np.float64)[order] for name, values in every.items()}
+
+
+class _OfReplica(Observing):
+    """What one replica of a fleet does goes to the fleet's observer, and its records to their own place."""
+
+    def __init__(self, fleet: Observing, into: Pieces) -> None:
+        self._into = into
+        self.rows = into.rows
+        self._columns, self._counts, self.filled = fleet._columns, fleet._counts, fleet.filled
+
+
+def mean_levels(start_s: Array, end_s: Array, window_s: tuple[float, float], slices: int) -> Array:
+    """How many of some stays, each from a start to an end, there are on average in equal slices of a window."""
+    edges = np.linspace(*window_s, slices + 1)
+    levels: Array = np.diff(_time_since(start_s, edges) - _time_since(end_s, edges)) / np.diff(edges)
+    return levels
+
+
+def _time_since(moments_s: Array, edges: Array) -> Array:
+    """The time that has passed since each of the moments, all added up, at every edge."""
+    ordered = np.sort(moments_s)
+    counts = np.searchsorted(ordered, edges)
+    sums: Array = counts * edges - np.concatenate([[0.0], np.cumsum(ordered)])[counts]
+    return sums
 
 
 def _seconds(time_ps: float | None) -> float:

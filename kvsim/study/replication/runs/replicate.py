@@ -8,10 +8,10 @@ import numpy as np
 
 from kvsim.metrics.result import Result
 from kvsim.metrics.tables import Dropped, Pieces
-from kvsim.request import PS_PER_S
 from kvsim.scenario.resolve import Scenario
-from kvsim.study.replication.runs.observing import LATENCIES, Observing
-from kvsim.study.single import Progress, run
+from kvsim.study.replication.runs.observing import LATENCIES, Observing, mean_levels
+from kvsim.study.reporter import Progress
+from kvsim.study.single import run
 from kvsim.study.statistics.intervals import Array
 from kvsim.study.statistics.saturation import SLICES
 from kvsim.workload.streams import Streams
@@ -111,8 +111,11 @@ def replicate_of(result: Result, observing: Observing) -> Replicate:
     inside = (requests["arrival_s"] >= start_s) & (requests["arrival_s"] <= end_s)
     waiting = present = np.zeros(SLICES)
     if whole:
-        slices = (round(start_s * PS_PER_S), round(end_s * PS_PER_S), SLICES)
-        waiting, present = observing.waiting.means(*slices), observing.present.means(*slices)
+        came_s, end_s_each, queue_s = (requests[name] for name in ("arrival_s", "end_s", "queue_s"))
+        # Whoever was never served waited to the end; what waits again after a preemption waits before all others.
+        served_s = np.where(np.isnan(queue_s), end_s_each, came_s + queue_s)
+        waiting = mean_levels(came_s, served_s, (start_s, end_s), SLICES)
+        present = mean_levels(came_s, end_s_each, (start_s, end_s), SLICES)
     return Replicate(
         seed=result.seed,
         metrics=result.metrics,
