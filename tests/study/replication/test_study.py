@@ -195,3 +195,20 @@ def test_directions_are_those_of_the_first_word():
     assert better("ttft_s.p99") == "lower"
     assert better("goodput_per_s") == "higher"
     assert better("mean_share.used") is None
+
+
+def test_sessions_that_are_played_again_are_drawn_as_their_requests_tell_them():
+    workload = {"trace": "lmcache-web-agents", "sessions": {"loop": "closed"}, "requests": 80}
+    two = variants(workload=workload, engine={"max_model_len": 16384}, pool={"tokens": 65536})
+    _, study = compare_with_intervals(two, Asked(replications=2))
+    assert study.method == "sessions"
+    assert study.samples == len(set(compare(two)[0].tables["requests"]["session"]))
+    assert study.variants[1].estimates["e2e_s.mean"].difference.interval.low is not None
+
+
+def test_a_fleet_is_replicated_like_one_replica():
+    _, study = compare_with_intervals(variants(fleet={"replicas": 2, "router": "round-robin"}), Asked(replications=3))
+    first = study.variants[0]
+    assert not first.saturated
+    assert first.estimates["ttft_s.p99"].interval.low is not None
+    assert len(first.runs[0].latencies["ttft_s"]) == 60
