@@ -1,12 +1,13 @@
-"""What a user calls: one run, or many compared. Loaded on first use, so that a command pays for what it does."""
+"""What a user calls: one run, many compared, or all replicated. Loaded on first use, so that nobody pays for others."""
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kvsim.study.replication.study import compare_with_intervals
     from kvsim.study.side_by_side import compare
     from kvsim.study.single import run
 
-__all__ = ["compare", "run"]
+__all__ = ["compare", "compare_with_intervals", "run"]
 
 
 def __getattr__(name: str) -> Any:
@@ -18,4 +19,8 @@ def __getattr__(name: str) -> Any:
         from kvsim.study.side_by_side import compare
 
         return compare
+    if name == "compare_with_intervals":
+        from kvsim.study.replication.study import compare_with_intervals
+
+        return compare_with_intervals
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
