@@ -3,16 +3,16 @@ whole."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kvsim.errors import InputError
 from kvsim.scenario.checks import check
 from kvsim.scenario.checks.references import model_reference, trace_reference
-from kvsim.scenario.layers import Layers, layers_of, read_layers, read_overrides
-from kvsim.scenario.merging import KINDS, LENGTHS, Layer
-from kvsim.scenario.messages import Mistake, Origins, alternatives, refuse
+from kvsim.scenario.layers import Layers, layer_of_changes, layers_of, read_layers, read_overrides
+from kvsim.scenario.merging import KINDS, LENGTHS, Layer, over_with_nulls
+from kvsim.scenario.messages import Mistake, Origin, Origins, alternatives, refuse
 from kvsim.scenario.presets import written_out
 from kvsim.scenario.schema import EngineSettings, Settings
 from kvsim.scenario.schema.explain import explain
@@ -36,6 +36,7 @@ class Scenario:
     given: dict[str, str] = field(default_factory=dict, repr=False)
     origins: Origins = field(default_factory=dict, repr=False)
     _siblings: tuple["Scenario", ...] = field(default=(), repr=False)
+    _layers: tuple[Layers, Layer] | None = field(default=None, repr=False)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], *, name: str = "scenario") -> "Scenario":
@@ -49,7 +50,7 @@ class Scenario:
             return _scenario(layers, Layer(), None, layers.mistakes, name)
         siblings = _all(layers, Layer(), [], name)
         base = _scenario(layers, Layer(), None, [], name)
-        return cls(base.settings, None, base.given, base.origins, siblings)
+        return replace(base, _siblings=siblings)
 
     @property
     def name(self) -> str:
@@ -94,6 +95,17 @@ class Scenario:
         chunked = rules.chunked_prefill if engine.chunked_prefill is None else engine.chunked_prefill
         longest = engine.max_model_len or model(self.model).max_context or 0
         return rules.max_num_batched_tokens if chunked else max(rules.max_num_batched_tokens, longest)
+
+    def changed(self, changes: Mapping[str, Any], origin: Origin) -> "Scenario":
+        """Return the scenario with plain values laid over it by dotted key, as `--set` would; `origin` is their place.
+
+        What profile, presets and defaults decide is decided anew. Raises InputError with every mistake.
+        """
+        if self._layers is None:
+            raise ValueError("changed: this scenario was not made by load, load_all or from_dict")
+        layers, overrides = self._layers
+        over, mistakes = layer_of_changes(changes, origin)
+        return _scenario(layers, over_with_nulls(overrides, over), self.variant, mistakes, self.name)
 
     def variants(self) -> list[tuple[str, "Scenario"]]:
         """Return the variants of the file by name, in its order; the scenario itself where there are none."""
@@ -214,7 +226,7 @@ def _all(layers: Layers, overrides: Layer, mistakes: list[Mistake], name: str) -
             errors.extend(str(error).splitlines())
     if errors:
         raise InputError("\n".join(dict.fromkeys(errors)))
-    return tuple(Scenario(one.settings, one.variant, one.given, one.origins, tuple(scenarios)) for one in scenarios)
+    return tuple(replace(one, _siblings=tuple(scenarios)) for one in scenarios)
 
 
 def _scenario(layers: Layers, overrides: Layer, variant: str | None, mistakes: list[Mistake], name: str) -> Scenario:
@@ -244,7 +256,7 @@ def _scenario(layers: Layers, overrides: Layer, variant: str | None, mistakes: l
     found += [mistake for mistake in check(data, layer.origins) if mistake.key not in told]
     if found or settings is None:
         raise refuse(found, layer.origins)
-    return Scenario(settings, variant, layers.texts, layer.origins)
+    return Scenario(settings, variant, layers.texts, layer.origins, _layers=(layers, overrides))
 
 
 def _allocator(data: Mapping[str, Any]) -> object:
