@@ -50,7 +50,7 @@ class Store:
         self.outcomes |= {outcome["key"]: outcome for outcome in outcomes}
 
     def close(self, table: bytes, keys: Sequence[str]) -> None:
-        """Write the table of what is there, and make one piece of all of them, with the outcomes in the order of `keys`."""
+        """Write the table of what is there, and make one piece of all outcomes, in the order of `keys`."""
         write_whole(self.folder / TABLE, table)
         kept = [self.outcomes[key] for key in dict.fromkeys(keys) if key in self.outcomes]
         if kept:

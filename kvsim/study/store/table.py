@@ -18,7 +18,8 @@ def table_bytes(
     """A Parquet file of these rows in their order; columns stand in the order in which the rows name them first.
 
     A column holds whole numbers, numbers, truth values or, where its values are of several kinds, texts; one without
-    any value holds numbers, or texts if it is among `texts`. `units` are written to the columns they name, `metadata` to the file.
+    any value holds numbers, or texts if it is among `texts`. `units` are written to the columns they
+    name, `metadata` to the file.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     fields, columns = [], []
