@@ -71,9 +71,14 @@ def measured(result: Result) -> list[str]:
 
 def sources(result: Result) -> list[str]:
     """Say where each family of numbers comes from, one line each."""
+    return sources_of(result.provenance)
+
+
+def sources_of(provenance: Mapping[str, str]) -> list[str]:
+    """Say it of the provenance alone."""
     return [
         f"{SOURCES.get(family, family)}: {MEANINGS.get((family, source), source)}"
-        for family, source in result.provenance.items()
+        for family, source in provenance.items()
     ]
 
 

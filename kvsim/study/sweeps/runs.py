@@ -59,12 +59,19 @@ def outcome(one: Run) -> Outcome:
         return failed(one, str(error))
     except Exception as error:  # a bug, or no memory: of this run alone
         return failed(one, f"{type(error).__name__}: {error}")
-    return {"key": one.key, "error": None, "provenance": result.provenance, "metrics": result.metrics}
+    return {
+        "key": one.key,
+        "error": None,
+        "provenance": result.provenance,
+        "not_modelled": list(result.not_modelled),
+        "notes": list(result.notes),
+        "metrics": result.metrics,
+    }
 
 
 def failed(one: Run, error: str) -> Outcome:
     """The outcome of a run that has no result."""
-    return {"key": one.key, "error": error, "provenance": {}, "metrics": {}}
+    return {"key": one.key, "error": error, "provenance": {}, "not_modelled": [], "notes": [], "metrics": {}}
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

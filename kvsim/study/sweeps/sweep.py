@@ -81,6 +81,7 @@ class Sweep:
                     "version": run.version,
                     "key": run.key,
                     "error": came["error"],
+                    "notes": " ".join(came["notes"]) or None,
                     **flat(came["provenance"], "provenance."),
                     **flat(came["metrics"]),
                 }
@@ -112,7 +113,7 @@ class Sweep:
             self.rows,
             metadata={"kvsim": __version__, "study": self.identity.fingerprint},
             units={one.key: one.unit for one in self.axes if one.unit},
-            texts=("variant", "error"),
+            texts=("variant", "error", "notes"),
         )
 
 
@@ -148,11 +149,16 @@ def sweep(
     Raises InputError before anything runs: no points, a key or value that is wrong, a folder that holds something
     else, a cluster that cannot be reached.
     """
-    scenarios = _scenarios(scenario)
-    found = _points(grid, points)
-    whole = Sweep(scenarios, found, runs_of(scenarios, found, replications=replications, seed=seed), seed)
+    whole = planned(_scenarios(scenario), _points(grid, points), replications=replications, seed=seed)
     run_all(whole, jobs=jobs, cluster=cluster, folder=folder, resume=resume, progress=progress)
     return whole
+
+
+def planned(
+    scenarios: Sequence[Scenario], points: Sequence[Point], *, replications: int = 1, seed: int | None = None
+) -> Sweep:
+    """A sweep of which nothing has run yet. Raises InputError with the mistakes of the first wrong point."""
+    return Sweep(scenarios, points, runs_of(scenarios, points, replications=replications, seed=seed), seed)
 
 
 def run_all(
