@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kvsim.errors import InputError
 from kvsim.scenario.messages import Origin
 from kvsim.scenario.resolve import Scenario, load_all
-from kvsim.study.executors import opened, outcomes
+from kvsim.study.executors import Workers, opened, outcomes
 from kvsim.study.store import Identity, Outcome, Store, digest, table_bytes
 from kvsim.study.sweeps.points import Point, grid, listed
 from kvsim.study.sweeps.runs import Run, failed, flat, outcome, runs_of
@@ -170,22 +170,37 @@ def run_all(
     resume: bool = False,
     progress: Progress | None = None,
 ) -> None:
-    """Run what is missing of a sweep; see `sweep`. An interrupt leaves a folder that can be gone on with. Mutates."""
+    """Run what is missing of a sweep on workers of its own; see `sweep`. Mutates `whole`."""
     with opened(jobs=jobs, cluster=cluster) as workers:
-        store = None if folder is None else Store(folder, whole.identity, resume=resume)
-        if store is not None:
-            whole.outcomes.update(store.outcomes)
-        missing = list({run.key: run for run in whole.runs if run.key not in whole.outcomes}.values())
-        told = _counted(whole, progress)
-        try:
-            for piece in outcomes(workers, outcome, missing, lost=failed):
-                if store is not None:
-                    store.add([came for _, came in piece])
-                whole.outcomes.update({run.key: came for run, came in piece})
-                told()
-        finally:
+        run_missing(whole, workers, folder=folder, resume=resume, progress=progress)
+
+
+def run_missing(
+    whole: Sweep,
+    workers: Workers,
+    *,
+    folder: str | Path | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> None:
+    """Run what is missing of a sweep on these workers; see `sweep`. Mutates `whole`.
+
+    An interrupt, too, leaves the table of what is done and a folder that can be gone on with.
+    """
+    store = None if folder is None else Store(folder, whole.identity, resume=resume)
+    if store is not None:
+        whole.outcomes.update(store.outcomes)
+    missing = list({run.key: run for run in whole.runs if run.key not in whole.outcomes}.values())
+    told = _counted(whole, progress)
+    try:
+        for piece in outcomes(workers, outcome, missing, lost=failed):
             if store is not None:
-                store.close(whole.table(), [run.key for run in whole.runs])
+                store.add([came for _, came in piece])
+            whole.outcomes.update({run.key: came for run, came in piece})
+            told()
+    finally:
+        if store is not None:
+            store.close(whole.table(), [run.key for run in whole.runs])
 
 
 def _counted(whole: Sweep, progress: Progress | None) -> Callable[[], None]:

@@ -64,8 +64,15 @@ def legend(figure: "Figure", axes: "Axes") -> None:
     """What the lines and markers of one panel mean, for the whole figure."""
     handles, labels = axes.get_legend_handles_labels()
     top = 1 - (HEAD + 0.02) / figure.get_figheight()
-    where = {"loc": "upper left", "bbox_to_anchor": (0.1, top), "borderaxespad": 0}
-    figure.legend(handles, labels, ncols=LEGEND_COLUMNS, fontsize=7, **where)
+    figure.legend(
+        handles,
+        labels,
+        ncols=LEGEND_COLUMNS,
+        fontsize=7,
+        loc="upper left",
+        bbox_to_anchor=(0.1, top),
+        borderaxespad=0,
+    )
 
 
 def foot_inches(sweep: Sweep) -> float:
