@@ -31,9 +31,7 @@ def connected(cluster: str, jobs: int) -> Iterator[Workers]:
             "--cluster out to use the processes of this machine"
         ) from None
     if cluster != LOCAL and "://" not in cluster:
-        raise InputError(
-            f"--cluster {cluster}: is no address; write tcp://HOST:8786, as the scheduler says it, or local"
-        )
+        raise InputError(f"--cluster {cluster}: is no address; write tcp://HOST:PORT, or local")
     # What goes wrong is told by what is raised; dask would tell it once more, and restarted workers as well.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     if cluster == LOCAL:

@@ -22,9 +22,14 @@ def run_key(scenario: Scenario, seed: int, version: str) -> str:
     64 hexadecimal digits. Names and paths do not count; so equal runs of two variants have one key.
     """
     settings = {key: value for key, value in scenario.to_dict().items() if key not in _NAMES_ONLY}
-    named = (scenario.model, scenario.trace, scenario.lengths_of)
-    files = [_digest_of(name) if name is not None and os.path.isfile(name) else None for name in named]
-    return digest({"settings": settings, "files": files, "seed": seed, "version": version})
+    for room, key, path in (
+        ("model", "name", scenario.model),
+        ("workload", "trace", scenario.trace),
+        ("workload", "lengths_of", scenario.lengths_of),
+    ):
+        if path is not None and os.path.isfile(path):
+            settings[room][key] = _digest_of(path)
+    return digest({"settings": settings, "seed": seed, "version": version})
 
 
 def digest(value: object) -> str:

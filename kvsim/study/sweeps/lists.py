@@ -62,8 +62,8 @@ def _csv(file: str, text: str) -> list[Point]:
             )
         try:
             changes = {key: parse_value(cell) for key, cell in zip(keys, cells, strict=True) if cell.strip()}
-        except InputError as error:
-            raise InputError(f"{file}:{reader.line_num}: a cell is no YAML value ({error}); quote it") from None
+        except InputError:
+            raise InputError(f"{file}:{reader.line_num}: a cell is no YAML value; quote it") from None
         points.append(_point(file, reader.line_num, changes))
     return points
 
