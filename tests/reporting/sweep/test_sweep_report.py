@@ -143,7 +143,7 @@ def test_measures_are_those_that_some_run_has_unless_somebody_chooses():
     rows = made_up(ONE).rows
     assert [one.name for one in measures(rows)] == ["ttft_s.p99", "output_tokens_per_s", "preemptions"]
     assert [one.title for one in measures(rows, ["ttft_s.p99", "run"])] == ["TTFT p99, s", "run"]
-    with pytest.raises(InputError, match="--metrics: ttft_s.p9 is no number of these runs; did you mean ttft_s"):
+    with pytest.raises(InputError, match=r"--metrics: ttft_s\.p9 is no number of these runs; did you mean ttft_s"):
         measures(rows, ["ttft_s.p9"])
 
 
