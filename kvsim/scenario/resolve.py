@@ -13,8 +13,8 @@ from kvsim.scenario.checks.references import model_reference, trace_reference
 from kvsim.scenario.layers import Layers, layer_of_changes, layers_of, read_layers, read_overrides
 from kvsim.scenario.merging import KINDS, LENGTHS, Layer, over_with_nulls
 from kvsim.scenario.messages import Mistake, Origin, Origins, alternatives, refuse
-from kvsim.scenario.presets import written_out
-from kvsim.scenario.schema import EngineSettings, Settings
+from kvsim.scenario.presets import completed_allocator, written_out
+from kvsim.scenario.schema import Settings
 from kvsim.scenario.schema.explain import explain
 from kvsim.units import size_text
 
@@ -37,6 +37,7 @@ class Scenario:
     origins: Origins = field(default_factory=dict, repr=False)
     _siblings: tuple["Scenario", ...] = field(default=(), repr=False)
     _layers: tuple[Layers, Layer] | None = field(default=None, repr=False)
+    _folder: str = field(default="", repr=False)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], *, name: str = "scenario") -> "Scenario":
@@ -70,20 +71,20 @@ class Scenario:
     @cached_property
     def model(self) -> str:
         """What `catalog.models.model` is asked for: a name, or the path of a config.json."""
-        return model_reference(self.settings.model.name, "model.name", self.origins)
+        return self._found(model_reference(self.settings.model.name, "model.name", self.origins))
 
     @cached_property
     def trace(self) -> str | None:
         """What the workload is asked for: the name of a packaged trace or the path of a file; None:
         generated."""
         trace = self.settings.workload.trace
-        return None if trace is None else trace_reference(trace, "workload.trace", self.origins)
+        return None if trace is None else self._found(trace_reference(trace, "workload.trace", self.origins))
 
     @cached_property
     def lengths_of(self) -> str | None:
         """The trace whose rows give the lengths, likewise; None: lengths come from distributions."""
         trace = self.settings.workload.lengths_of
-        return None if trace is None else trace_reference(trace, "workload.lengths_of", self.origins)
+        return None if trace is None else self._found(trace_reference(trace, "workload.lengths_of", self.origins))
 
     @cached_property
     def token_budget(self) -> int:
@@ -95,6 +96,14 @@ class Scenario:
         chunked = rules.chunked_prefill if engine.chunked_prefill is None else engine.chunked_prefill
         longest = engine.max_model_len or model(self.model).max_context or 0
         return rules.max_num_batched_tokens if chunked else max(rules.max_num_batched_tokens, longest)
+
+    def in_folder(self, folder: str) -> "Scenario":
+        """Return the scenario with relative paths seen from `folder`, for a process that works in another one."""
+        return replace(self, _folder=folder)
+
+    def _found(self, reference: str) -> str:
+        path = os.path.join(self._folder, reference)
+        return path if self._folder and os.path.isfile(path) else reference
 
     def changed(self, changes: Mapping[str, Any], origin: Origin) -> "Scenario":
         """Return the scenario with plain values laid over it by dotted key, as `--set` would; `origin` is their place.
@@ -234,7 +243,7 @@ def _scenario(layers: Layers, overrides: Layer, variant: str | None, mistakes: l
 
     layer = layers.combined(variant, overrides)
     data = {"name": name, **layer.data}
-    data["allocator"] = _allocator(data)
+    data["allocator"] = completed_allocator(data)
     if isinstance(data.get("timing"), dict):
         word, default = KINDS["timing"]
         data["timing"] = {word: default, **data["timing"]}
@@ -257,25 +266,6 @@ def _scenario(layers: Layers, overrides: Layer, variant: str | None, mistakes: l
     if found or settings is None:
         raise refuse(found, layer.origins)
     return Scenario(settings, variant, layers.texts, layer.origins, _layers=(layers, overrides))
-
-
-def _allocator(data: Mapping[str, Any]) -> object:
-    """The allocator given, completed by what the profile says of the same kind; the profile's where none is."""
-    from kvsim.catalog.engines import profile
-
-    name = EngineSettings.model_fields["profile"].default
-    if isinstance(data.get("engine"), dict):
-        name = data["engine"].get("profile", name)
-    try:
-        own: Mapping[str, Any] = profile(name).allocator if isinstance(name, str) else {}
-    except InputError:  # told by the checks
-        own = {}
-    given = data.get("allocator", {})
-    if not isinstance(given, dict):
-        return given
-    word, default = KINDS["allocator"]
-    kind = own.get(word, default)
-    return {**own, **given} if given.get(word, kind) == kind else given
 
 
 def _plain(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from kvsim.units import PS_PER_S, parse_duration, parse_rate, parse_share, parse_size
@@ -24,20 +25,26 @@ class Axis:
         """The number of one of the values; ValueError where the axis has none."""
         if self.numbers is None:
             raise ValueError(f"{self.key}: its values are no numbers")
-        return self.numbers[list(self.values).index(value)]
+        return self._by_value[_identity(value)]
+
+    @cached_property
+    def _by_value(self) -> dict[tuple[str, str], float]:
+        return dict(zip(map(_identity, self.values), self.numbers or (), strict=True))
 
 
 def axis(key: str, values: Sequence[Any]) -> Axis:
     """The axis of a key over all points; `values` has one a point, None where the point leaves the key alone."""
-    distinct: list[Any] = []
-    for value in values:
-        if value not in distinct:
-            distinct.append(value)
+    distinct = list({_identity(value): value for value in values}.values())
     read = [quantity(value) for value in distinct]
     units = {one[1] for one in read if one is not None}
     if None in read or len(units) != 1:
         return Axis(key, distinct, None, "")
     return Axis(key, distinct, [one[0] for one in read if one is not None], units.pop())
+
+
+def _identity(value: Any) -> tuple[str, str]:
+    """Values are equal where they are written alike; 1 is not true."""
+    return type(value).__name__, shown(value)
 
 
 def quantity(value: Any) -> tuple[float, str] | None:

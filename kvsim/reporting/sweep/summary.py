@@ -1,5 +1,6 @@
 """The points of a sweep as numbers: what its runs have in the mean, and which points no other beats."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -57,13 +58,14 @@ def goals(points: Sequence[At]) -> tuple[Measure, Measure]:
 
 def pareto(points: Sequence[At], low: Measure, high: Measure) -> list[At]:
     """The points that no other beats: none has less of `low` and as much of `high`, or more of it and as little."""
-    known = [(one, one.mean(low), one.mean(high)) for one in points]
-    there = [(one, less, more) for one, less, more in known if less is not None and more is not None]
-    return [
-        one
-        for one, less, more in there
-        if not any((x <= less and y >= more) and (x < less or y > more) for _, x, y in there)
-    ]
+    known = [(one.mean(low), one.mean(high), place) for place, one in enumerate(points)]
+    there = sorted((less, -more, place) for less, more, place in known if less is not None and more is not None)
+    front, before = [], (math.inf, math.inf)
+    for less, minus_more, place in there:
+        if minus_more < before[1] or (less, minus_more) == before:
+            front.append(place)
+            before = less, minus_more
+    return [points[place] for place in sorted(front)]
 
 
 def sweep_summary(sweep: Sweep, names: Sequence[str] | None = None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The runs of a study: from points to scenarios with their seeds and keys, and one run to its outcome."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +39,8 @@ def runs_of(
     runs = []
     for scenario in scenarios:
         for number, point in enumerate(points):
-            changed = scenario.changed(point.changes, point.origin)
+            # A worker of a cluster may work in another folder.
+            changed = scenario.changed(point.changes, point.origin).in_folder(os.getcwd())
             first = changed.seed if seed is None else seed
             for replication in range(replications):
                 key = run_key(changed, first + replication, __version__)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -11,7 +12,10 @@ from multiprocessing import active_children
 
 import pytest
 
-from kvsim.study.sweeps.sweep import sweep
+from kvsim.scenario.resolve import Scenario
+from kvsim.study.sweeps.points import listed
+from kvsim.study.sweeps.runs import outcome
+from kvsim.study.sweeps.sweep import planned, sweep
 from tests.study.sweeps.small import GRID, SCENARIO, table
 
 REPLICATIONS = 4
@@ -100,3 +104,13 @@ def test_a_scheduler_and_workers_by_hand_give_the_same_bytes_though_one_is_kille
             client.wait_for_workers(2, timeout=60)
         assert computed(tmp_path / "study", cluster=address, progress=once(workers[0].kill)) == serial
         assert workers[0].wait() == -signal.SIGKILL
+
+
+def test_files_that_a_scenario_names_are_found_by_workers_that_work_elsewhere(tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46,374,44\n")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    scenario = Scenario.from_dict({**SCENARIO, "workload": {"trace": "t.csv"}})
+    [run, *_] = planned([scenario], listed([{"seed": 1}])).runs
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert outcome(pickle.loads(pickle.dumps(run)))["metrics"]["finished"] == 1
