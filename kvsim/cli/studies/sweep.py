@@ -86,7 +86,7 @@ def execute(args: argparse.Namespace) -> int:
         with study_bar(args) as progress:
             run_all(whole, jobs=args.jobs, cluster=args.cluster, folder=folder, resume=args.resume, progress=progress)
     except KeyboardInterrupt:
-        if folder is not None:
+        if folder is not None and whole.outcomes:
             print(
                 f"kvsim: {len(whole.rows)} of {len(whole.runs)} runs are kept in {folder}; --resume goes on",
                 file=sys.stderr,

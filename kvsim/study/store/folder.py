@@ -7,6 +7,7 @@ nor two writers leave half of one, and a damaged one is found.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +51,21 @@ class Store:
         self.outcomes |= {outcome["key"]: outcome for outcome in outcomes}
 
     def close(self, table: bytes, keys: Sequence[str]) -> None:
-        """Write the table of what is there, and make one piece of all outcomes, in the order of `keys`."""
-        write_whole(self.folder / TABLE, table)
+        """Write the table of what is there, and make one piece of all outcomes, in the order of `keys`.
+
+        Where there is none, the study is taken away again.
+        """
         kept = [self.outcomes[key] for key in dict.fromkeys(keys) if key in self.outcomes]
-        if kept:
-            whole = self._write(kept)
-            for piece in self._pieces():
-                if piece != whole:
-                    piece.unlink()
+        if not kept:
+            (self.folder / STUDY).unlink()
+            with suppress(OSError):  # it was there before, or somebody else has put something there
+                self.folder.rmdir()
+            return
+        write_whole(self.folder / TABLE, table)
+        whole = self._write(kept)
+        for piece in self._pieces():
+            if piece != whole:
+                piece.unlink()
 
     def _write(self, outcomes: Sequence[Outcome]) -> Path:
         text = "".join(json.dumps(outcome, allow_nan=False) + "\n" for outcome in outcomes).encode()

@@ -38,6 +38,11 @@ def test_closing_makes_one_piece_of_all_that_does_not_depend_on_how_they_came(tm
     assert pieces["one"] == pieces["three"]
 
 
+def test_a_study_of_which_nothing_was_done_leaves_nothing(tmp_path):
+    Store(tmp_path / "s", IDENTITY, resume=False).close(b"table", ["a"])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_study_is_gone_on_with_only_where_somebody_says_so(tmp_path):
     Store(tmp_path / "s", IDENTITY, resume=True)
     with pytest.raises(InputError, match="holds this study already; go on with it with --resume"):
