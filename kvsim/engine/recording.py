@@ -7,7 +7,7 @@ from kvsim.engine.addresses import AddressRecorder
 from kvsim.engine.clock import Clock
 from kvsim.engine.duplicates import Duplicates
 from kvsim.engine.gaps import TokenGaps
-from kvsim.engine.prefixes import CacheWatch
+from kvsim.engine.prefixes import CacheWatch, Follower
 from kvsim.memory.interface import Allocator
 from kvsim.metrics.memory import NOTHING, Batch, Beside, Levels, MemoryRecorder, Ramp
 from kvsim.metrics.requests import Ended, Journey, RequestLog
@@ -31,6 +31,7 @@ class Recording:
         clock: Clock | None = None,
         layers: Layers | None = None,
         kv_events: bool = False,
+        follower: Follower | None = None,
         pieces: Pieces | None = None,
     ) -> None:
         self.occupancy = Occupancy()
@@ -45,7 +46,11 @@ class Recording:
         )
         self.addresses = AddressRecorder(allocator) if addresses else None
         """Only where somebody asks for it."""
-        self.cache = CacheWatch(allocator, clock, layers, kv_events=kv_events) if clock and allocator.caches else None
+        self.cache = (
+            CacheWatch(allocator, clock, layers, kv_events=kv_events, follower=follower)
+            if clock and allocator.caches
+            else None
+        )
         """Only where something can be found again."""
         self.upkeep = allocator.upkeep
         self.duplicates = Duplicates()

@@ -8,17 +8,18 @@ from array import array
 from collections.abc import Mapping
 from collections.abc import Sequence as Seq
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from kvsim.metrics.histogram import PERCENTILES, DurationHistogram
-from kvsim.metrics.memory import AddressLog, MemoryRecorder
-from kvsim.metrics.prefix import Residency, prefix_metrics
-from kvsim.metrics.requests import RequestLog
+from kvsim.metrics.memory import AddressLog
+from kvsim.metrics.prefix import Reuse, prefix_metrics
+from kvsim.metrics.requests import Marks
+from kvsim.metrics.requests.refusals import Refusals
 from kvsim.metrics.window import Totals
 from kvsim.request import PS_PER_S
 from kvsim.step import CAUSES, CLASSES, ENDS, Upkeep
 
-_SHORT_SPAN = 10
+SHORT_SPAN = 10
 """Where arrivals span less than a tenth of the run, the window goes on to the last finish."""
 
 
@@ -56,12 +57,46 @@ class Moved:
     """To host memory and back."""
 
 
+class RequestTotals(Protocol):
+    """What the summary asks of request records (see `RequestLog`)."""
+
+    arrived: int
+    clipped: int
+    hit_layers: tuple[int, ...]
+    rehit_layers: tuple[int, ...]
+    refusals: Refusals
+
+    @property
+    def preemptions(self) -> int:
+        """How often a running request lost its KV."""
+
+    def marks(self) -> Marks:
+        """What is left of all records."""
+
+
+class MemoryTotals(Protocol):
+    """What the summary asks of a record of steps (see `MemoryRecorder`)."""
+
+    pool_slots: int
+    has_holes: bool
+    steps: int
+    opened_ps: int
+    totals: Totals
+    closed: Totals | None
+
+    def until(self, now_ps: int) -> Totals:
+        """The sums as they stand at `now_ps`, not before the end."""
+
+    def stretches(self) -> list[tuple[int, int]]:
+        """The time in which requests were left waiting."""
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """What the summary is made of. `window` is "auto", "last_finish" or "saturated"."""
 
-    requests: RequestLog
-    memory: MemoryRecorder
+    requests: RequestTotals
+    memory: MemoryTotals
     gaps: DurationHistogram
     end_ps: int
     last_arrival_ps: int
@@ -81,7 +116,7 @@ class Run:
     """Prefixes that were computed once could be found again."""
     addresses: AddressLog | None = None
     """Only where it was asked for."""
-    residency: Residency | None = None
+    residency: Reuse | None = None
     """What became of what was cached; only where `caches` says so."""
 
 
@@ -91,7 +126,7 @@ def measured(run: Run) -> tuple[int, int, Totals]:
         return run.end_ps, run.end_ps, Totals()
     opened_ps, closed = run.memory.opened_ps, run.memory.closed
     span_ps, whole_ps = run.last_arrival_ps - opened_ps, run.end_ps - opened_ps
-    if run.window == "auto" and closed is not None and span_ps > 0 and span_ps * _SHORT_SPAN >= whole_ps:
+    if run.window == "auto" and closed is not None and span_ps > 0 and span_ps * SHORT_SPAN >= whole_ps:
         return opened_ps, run.last_arrival_ps, closed
     return opened_ps, run.end_ps, run.memory.totals
 

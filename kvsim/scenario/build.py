@@ -1,5 +1,6 @@
 """From a checked scenario to the objects of a run: names become policies, catalogue entries and numbers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kvsim.capacity.device import Device
@@ -7,10 +8,12 @@ from kvsim.capacity.pages import page_row
 from kvsim.catalog.engines import profile
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.models import model
+from kvsim.engine.fleet import Routing
 from kvsim.errors import InputError
 from kvsim.metrics.summary import Slo
 from kvsim.scenario.building.allocators import block_size_of, units
 from kvsim.scenario.building.engines import Serving
+from kvsim.scenario.building.fleet import routing_of
 from kvsim.scenario.building.timing import timing_of
 from kvsim.scenario.deployment import planned
 from kvsim.scenario.generated import generated, kinds_of_client, layers, limit, reshaped
@@ -39,6 +42,11 @@ class Simulation:
     workload: Workload
     traffic: Traffic | SessionTraffic
     scheduler: Scheduler
+    another: Callable[[], Scheduler]
+    """Makes a further scheduler like that one, over an allocator of its own."""
+    replicas: int
+    routing: Routing | None
+    """How requests find their replica; None where there is one alone."""
     device: Device | None
     """The ledger of each rank's card; None where what a step takes is not known."""
     timing: StepTiming
@@ -64,7 +72,7 @@ def build(scenario: Scenario, seed: int) -> Simulation:
 
 
 def _build(scenario: Scenario, seed: int) -> Simulation:
-    settings = scenario.settings
+    settings, fleet = scenario.settings, scenario.settings.fleet
     rules = profile(settings.engine.profile)
     footprint = Footprint(
         model(scenario.model),
@@ -107,6 +115,9 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         workload=_workload(settings, reshaped(settings.workload, traffic), seed),
         traffic=traffic,
         scheduler=scheduler,
+        another=lambda: serving.scheduler(device),
+        replicas=1 if fleet is None else fleet.replicas,
+        routing=None if fleet is None else routing_of(fleet, seed=seed, caches=allocator.caches),
         device=device,
         timing=timing,
         max_model_len=limit,

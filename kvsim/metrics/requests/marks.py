@@ -10,6 +10,7 @@ from kvsim.metrics.requests.records import Ended, Event
 from kvsim.step import ENDS
 
 _NEVER = -1
+_SUMS = ("lost_tokens", "recomputed_tokens", "swapped_tokens", "hit_tokens", "rehit_tokens", "regret_tokens")
 _FINISHED = ENDS.index("finished")
 
 
@@ -46,6 +47,19 @@ class Marks:
         self.hit_tokens = self.rehit_tokens = self.regret_tokens = 0
         self._caches = caches
         self._pieces: list[_Piece] = []
+
+    @classmethod
+    def joined(cls, several: Iterable["Marks"]) -> "Marks":
+        """All of several replicas, one after the other."""
+        whole = cls()
+        for one in several:
+            whole._caches &= one._caches
+            whole._pieces += one._pieces
+            whole.ends.update(one.ends)
+            whole.causes.update(one.causes)
+            for name in _SUMS:
+                setattr(whole, name, getattr(whole, name) + getattr(one, name))
+        return whole
 
     def add(self, records: Sequence[Ended]) -> None:
         """These have ended. Mutates."""

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from kvsim.scenario.checks.fleet import fleet_mistakes
 from kvsim.scenario.checks.serving import engine_mistakes, name_mistakes, timing_mistakes
 from kvsim.scenario.checks.traffic import workload_mistakes
 from kvsim.scenario.loading import Plain
@@ -21,6 +22,7 @@ def check(data: Plain, origins: Origins) -> Iterator[Mistake]:
     yield from name_mistakes(data, origins)
     yield from engine_mistakes(data, origins)
     yield from timing_mistakes(data.get("timing"))
+    yield from fleet_mistakes(data)
     pool = data.get("pool")
     if isinstance(pool, dict) and len(pool) != 1:
         given = alternatives(sorted(pool)).replace(" or ", " and ") or "nothing"
