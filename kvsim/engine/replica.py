@@ -86,6 +86,8 @@ class Replica:
         """Samples whose prompt is still being computed, by the sequence that they will be."""
         self._leaving: list[Journey] = []
         """Requests whose client has gone; what runs of them by then leaves at the end of the step."""
+        self.between_steps: Callable[[], None] | None = None
+        """Called when a step is over and the next is not begun, if somebody wants something of an idle engine."""
 
     # What comes from outside.
 
@@ -143,6 +145,16 @@ class Replica:
         if not self._nobody_left():
             self._cut()
         self._audit()
+
+    @property
+    def over(self) -> bool:
+        """Everybody has come and gone."""
+        return self.exhausted and not self.live
+
+    @property
+    def computes_in_vain(self) -> bool:
+        """A step is in progress for nobody any more."""
+        return self._flight is not None and not self.scheduler.running_count
 
     def no_more(self) -> None:
         """See `Door`."""
@@ -225,6 +237,8 @@ class Replica:
                             self._end(sample, "cancelled")
                 self._leaving.clear()
                 self.hand_over()
+        if self.between_steps is not None:
+            self.between_steps()
         self._audit()
         if not self._nobody_left():
             self._begin()

@@ -1,7 +1,7 @@
 """One run: requests come in, a replica serves them, everything is recorded."""
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -13,6 +13,7 @@ from kvsim.content import Layers
 from kvsim.engine.arrivals import After, Arrivals, Door, Feedback
 from kvsim.engine.check import Auditor
 from kvsim.engine.clock import ARRIVAL, HORIZON, At, Clock
+from kvsim.engine.flushes import Flushes
 from kvsim.engine.prefixes import Follower
 from kvsim.engine.recording import Recording
 from kvsim.engine.replica import OnEnd, Replica, first_need
@@ -53,6 +54,11 @@ class Conditions:
     addresses: bool = False
     layers: Layers | None = None
     kv_events: bool = False
+    warm: Sequence[Request] = ()
+    """What every cache has served before the run, in order."""
+    flushes: Callable[[], Flushes] | None = None
+    """Makes who empties the cache of one replica; None: nobody does."""
+    slo_classes: Sequence[str] = ()
 
 
 def simulate(
@@ -73,6 +79,9 @@ def simulate(
     on_end: OnEnd | None = None,
     after: After | None = None,
     pieces: Pieces | None = None,
+    warm: Iterable[Request] = (),
+    flushes: Callable[[], Flushes] | None = None,
+    slo_classes: Sequence[str] = (),
 ) -> RunLog:
     """Serve `requests` (in order of arrival) until all have ended, or up to `horizon_ps`.
 
@@ -82,8 +91,10 @@ def simulate(
     as with `stepwise`. `layers` says which layer of sharing contents belong to. `kv_events` keeps what happens in a
     cache, event by event. `on_end` is called with the record of each request that ends, and `after` closes the loop:
     it gives those that come because of it, beside the `requests` that come by themselves. With `pieces` the records are
-    handed over while the run goes on, and kept nowhere else. Raises RunError when the run makes no progress,
-    CheckError when an invariant breaks, InputError when the requests are not in order of arrival.
+    handed over while the run goes on, and kept nowhere else. The prompts and outputs of the `warm` requests, which do
+    not arrive, are cached from the start, those of the last as if used last; what `flushes` makes empties the cache.
+    `slo_classes` are told apart in the summary. Raises RunError when the run makes no progress, CheckError when an
+    invariant breaks, InputError when the requests are not in order of arrival.
     """
     conditions = Conditions(
         max_model_len=max_model_len,
@@ -96,6 +107,9 @@ def simulate(
         addresses=addresses,
         layers=layers,
         kv_events=kv_events,
+        warm=tuple(warm),
+        flushes=flushes,
+        slo_classes=slo_classes,
     )
     world = World(requests, conditions, after, on_end)
     replica = world.replica(scheduler, timing, pieces=pieces)
@@ -146,6 +160,7 @@ class World:
             kv_events=given.kv_events,
             follower=follower,
             pieces=pieces,
+            slo_classes=given.slo_classes,
         )
         return Replica(
             self.clock,
@@ -181,6 +196,12 @@ class World:
             Arrivals(clock, self._stream, door)
         else:
             self._feedback.begin(door)
+        flushes = []
+        for replica in replicas:
+            _warm(replica, given.warm)
+            if given.flushes is not None:
+                flushes.append(given.flushes())
+                flushes[-1].begin(replica)
         if given.warmup_ps:
             At(clock, given.warmup_ps, ARRIVAL, open_windows)
         with _collector_at_rest():
@@ -191,6 +212,20 @@ class World:
         left = sum(len(replica.live) for replica in replicas)
         if left:
             raise RunError(f"{left} requests are left although nothing more can happen: a lost wake-up (a bug)")
+        for one in flushes:
+            one.over()
+
+
+def _warm(replica: Replica, requests: Iterable[Request]) -> None:
+    """Fill the cache with what these would have left behind, had they been served one after the other."""
+    allocator, served = replica.allocator, False
+    for request in requests:
+        journey = entering(request, replica.max_model_len)
+        if request.prompt_tokens < replica.max_model_len:
+            allocator.warm(journey.sequence.contents, request.prompt_tokens, journey.written_in_all)
+            served = True
+    if served:
+        replica.recording.begins(allocator.usage().cached)
 
 
 @contextmanager

@@ -37,6 +37,8 @@ def joined(runs: Sequence[Run], *, end_ps: int) -> Run:
         padding_tokens=sum(run.padding_tokens for run in runs),
         padding_context_tokens=sum(run.padding_context_tokens for run in runs),
         host_slots=sum(run.host_slots for run in runs),
+        # Most often all caches are emptied at one time.
+        flushes=tuple(dict.fromkeys(flush for run in runs for flush in run.flushes)),
         residency=_Reuse([run.residency for run in runs if run.residency is not None]) if first.caches else None,
     )
 

@@ -25,16 +25,18 @@ SHORT_SPAN = 10
 
 @dataclass(frozen=True, slots=True)
 class Slo:
-    """Latency goals in picoseconds; None where there is none."""
+    """Latency goals in picoseconds; None where there is none. `classes` of service have theirs in place of these."""
 
     ttft_ps: int | None = None
     tpot_ps: int | None = None
     e2e_ps: int | None = None
+    classes: Mapping[str, "Slo"] = field(default_factory=dict)
 
     @property
     def any(self) -> bool:
         """At least one goal is set."""
-        return (self.ttft_ps, self.tpot_ps, self.e2e_ps) != (None, None, None)
+        own = (self.ttft_ps, self.tpot_ps, self.e2e_ps) != (None, None, None)
+        return own or any(goals.any for goals in self.classes.values())
 
     def met(self, ttft_ps: int, e2e_ps: int, gaps: int) -> bool:
         """A finished request with so many gaps between tokens met every goal; one of one token meets any TPOT."""
@@ -118,6 +120,8 @@ class Run:
     """Only where it was asked for."""
     residency: Reuse | None = None
     """What became of what was cached; only where `caches` says so."""
+    flushes: tuple[tuple[int, int | None], ...] = ()
+    """When the cache was to be emptied, and when that was done (None: never)."""
 
 
 def measured(run: Run) -> tuple[int, int, Totals]:
@@ -186,13 +190,48 @@ def metrics(run: Run) -> dict[str, Any]:
         "e2e_s": spread(marks.e2e_ps(done)),
         "output_tokens_per_s": _ratio(totals.tokens * PS_PER_S, length_ps),
         "requests_per_s": _ratio(sum(out) * PS_PER_S, length_ps),
-        "goodput_per_s": _ratio(marks.how_many(out, run.slo.met) * PS_PER_S, length_ps) if run.slo.any else None,
+        "goodput_per_s": _ratio(_good(marks, out, run.slo) * PS_PER_S, length_ps) if run.slo.any else None,
+        "slo_classes": _by_class(marks, inside, out, run.slo, length_ps),
         "simulated_s": run.end_ps / PS_PER_S,
         "steps": run.memory.steps,
         "clipped_outputs": log.clipped,
         "window_s": [opened_ps / PS_PER_S, closes_ps / PS_PER_S],
         "measured_s": length_ps / PS_PER_S,
     }
+
+
+def _good(marks: Marks, out: bytearray, slo: Slo) -> int:
+    """How many of those that finished met every goal that they had."""
+    if not slo.classes:
+        return marks.how_many(out, slo.met)
+    own = sum(marks.how_many(marks.of_class(name, out), goals.met) for name, goals in slo.classes.items())
+    return own + marks.how_many(marks.of_class(None, out), slo.met)
+
+
+def _by_class(
+    marks: Marks, inside: bytearray, out: bytearray, slo: Slo, length_ps: int
+) -> dict[str, dict[str, Any]] | None:
+    """What became of the requests of each class of service that has goals of its own; None where none has.
+
+    `met_share` is that of all that arrived in the window: of them so many finished and met every goal.
+    """
+    if not slo.classes:
+        return None
+    found = {}
+    for name, goals in slo.classes.items():
+        arrived = marks.of_class(name, inside)
+        done = marks.finished(arrived)
+        good = marks.how_many(marks.of_class(name, out), goals.met)
+        found[name] = {
+            "arrived": sum(arrived),
+            "finished": sum(done),
+            "met_share": _ratio(marks.how_many(done, goals.met), sum(arrived)),
+            "goodput_per_s": _ratio(good * PS_PER_S, length_ps),
+            "ttft_s": spread(marks.ttft_ps(arrived)),
+            "tpot_s": spread(marks.tpot_ps(done)),
+            "e2e_s": spread(marks.e2e_ps(done)),
+        }
+    return found
 
 
 def _free_ps(totals: Totals) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from kvsim.metrics.requests import Ended
 from kvsim.scenario.build import Simulation
 from kvsim.scenario.resolve import Scenario
-from kvsim.workload.trace import TraceTraffic
+from kvsim.workload.readers.interface import Surveyed
 
 Progress = Callable[[float, str], None]
 """Called with the fraction done, 0 to 1, and what is being done."""
@@ -19,7 +19,7 @@ def reporter(scenario: Scenario, simulation: Simulation, progress: Progress | No
     if progress is None:
         return None
     traffic = simulation.traffic
-    total = traffic.survey().rows_kept if isinstance(traffic, TraceTraffic) else scenario.settings.workload.requests
+    total = traffic.survey().rows_kept if isinstance(traffic, Surveyed) else scenario.settings.workload.requests
     if not total:
         return None
     ended = 0

@@ -82,6 +82,9 @@ def run(
         on_end=reporter(scenario, simulation, progress),
         after=simulation.workload.after if simulation.workload.closed else None,
         pieces=pieces,
+        warm=simulation.workload.warm(simulation.scheduler.allocator.pool_slots),
+        flushes=simulation.flushes,
+        slo_classes=tuple(simulation.slo.classes),
     )
     recording, outcome = log.recording, outcome_of(log, simulation, settings)
     return Result(

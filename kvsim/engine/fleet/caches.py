@@ -87,6 +87,11 @@ class Held:
                 else:
                     del holders[block]
 
+    def cleared(self, now_ps: int) -> None:
+        """See `CacheListener`. Mutates."""
+        self._copies.clear()
+        self.removed(now_ps, list(self._blocks))
+
     def cut(self, piece: Hashable, upper: Hashable, tokens: int) -> None:
         """See `CacheListener`. Mutates."""
         blocks = self._blocks[piece]

@@ -24,6 +24,9 @@ class Follower(Protocol):
     def removed(self, now_ps: int, pieces: Seq[Piece]) -> None:
         """A copy of each is gone."""
 
+    def cleared(self, now_ps: int) -> None:
+        """Nothing is there any more."""
+
     def cut(self, piece: Piece, upper: Piece, tokens: int) -> None:
         """One is two from now on."""
 
@@ -73,6 +76,13 @@ class CacheWatch:
         self.residency.removed(now_ps, pieces, tokens, for_good=for_good)
         for one in self._told:
             one.removed(now_ps, pieces)
+
+    def cleared(self) -> None:
+        """See `CacheListener`."""
+        self.residency.cleared()
+        now_ps = self.moment()
+        for one in self._told:
+            one.cleared(now_ps)
 
     def cut(self, piece: Piece, upper: Piece, tokens: int) -> None:
         """See `CacheListener`."""

@@ -141,6 +141,15 @@ class MemoryRecorder:
         if cached_slots:
             self.rests[now_ps] = cached_slots
 
+    def emptied(self, now_ps: int) -> None:
+        """Nothing is cached from now on; nothing runs either."""
+        if now_ps > self._end_ps:
+            self._idle_until(now_ps)
+        if self._cached:
+            # Whoever turns rests into rows sees a change in the middle of one by its nothing.
+            self.rests[now_ps] = 0
+        self._cached = 0
+
     def step(
         self, start_ps: int, duration_ps: int, clock: int, use: PoolUse, beside: Beside, batch: Batch, *,
         stalled: bool = False,

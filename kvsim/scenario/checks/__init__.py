@@ -10,7 +10,7 @@ from typing import Any
 
 from kvsim.scenario.checks.fleet import fleet_mistakes
 from kvsim.scenario.checks.serving import engine_mistakes, name_mistakes, timing_mistakes
-from kvsim.scenario.checks.traffic import workload_mistakes
+from kvsim.scenario.checks.traffic import class_mistakes, workload_mistakes
 from kvsim.scenario.loading import Plain
 from kvsim.scenario.messages import MISSING, NO_TEXT, TEXT, Mistake, Origins, alternatives, is_text
 
@@ -30,6 +30,7 @@ def check(data: Plain, origins: Origins) -> Iterator[Mistake]:
     workload = data.get("workload")
     if isinstance(workload, dict):
         yield from workload_mistakes(workload, "horizon" in data, origins)
+        yield from class_mistakes(data.get("slo"), workload)
 
 
 def _finite(value: Any, key: str) -> Iterator[Mistake]:

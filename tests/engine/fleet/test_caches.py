@@ -78,3 +78,14 @@ def test_an_edge_that_is_cut_is_still_found_and_goes_in_two_parts(at):
     assert caches.found(prompt, 64) == [0, at]
     follower.removed(0, ["upper"])
     assert caches.found(prompt, 64) == [0, 0]
+
+
+def test_an_emptied_cache_is_forgotten_with_all_its_copies_and_the_others_stay():
+    caches, prompt = FleetCaches(2, block_tokens=16), content((1, 64))
+    for follower in (caches.follower(0), caches.follower(1)):
+        follower.stored(0, ["a", "b"], None, prompt, 0, 16)
+        follower.stored(0, ["a"], None, prompt, 0, 16)
+    follower.cleared(5)
+    assert caches.found(prompt, 64) == [32, 0]
+    follower.stored(6, ["a"], None, prompt, 0, 16)
+    assert caches.found(prompt, 64) == [32, 16]
