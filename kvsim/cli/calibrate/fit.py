@@ -9,15 +9,8 @@ from typing import Any
 from kvsim.cli.options import add_output_options, one_thread
 
 
-def add(subparsers: Any) -> None:
-    """Say what the verb takes."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "calibrate",
-        help="fit the cost model to measurements",
-        description="Fit the parameters of the cost model to measurements.",
-        allow_abbrev=False,
-    )
-    actions: Any = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+def add(actions: Any) -> None:
+    """Say what the action takes."""
     fit: argparse.ArgumentParser = actions.add_parser(
         "fit",
         help="fit tables of a folder and write a calibration file",
