@@ -20,6 +20,7 @@ from kvsim.microbench.values import flag, number, text, whole
 SCHEMA = 1
 BACKENDS = ("cuda", "emulated", "fake")
 ROLES = ("fit", "holdout", "anchor")
+UNSAID = frozenset({"context_sum", "context_max", "head_dim", "hidden", "intermediate"})
 RECORD = "type"
 """The key that says which record a line is."""
 
@@ -62,8 +63,8 @@ class Point:
 
     @property
     def label(self) -> str:
-        """For people: the bench, the variant and the sizes."""
-        sizes = ", ".join(f"{name} {value}" for name, value in self.params.items())
+        """For people: the bench, the variant and the sizes, but those that follow from others or hold everywhere."""
+        sizes = ", ".join(f"{name} {value}" for name, value in self.params.items() if name not in UNSAID)
         return f"{self.bench} {self.variant}: {sizes}"
 
 

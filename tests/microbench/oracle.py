@@ -1,7 +1,7 @@
 """An oracle GPU: a cost model that is known, written out on its own, which writes results as the harness would.
 
-Noise has two parts, as on a GPU: how far an operation of some shape is off the model, the same whenever it is measured,
-and how far its samples scatter, of which a point states median, p10 and p90.
+Noise has two parts, as on a GPU: `scatter` is that of the samples of which a point states median, p10 and p90; `unlike`
+how far an operation of some shape is off the model, the same whenever it is measured.
 """
 
 import json
@@ -200,9 +200,11 @@ def _steps(gpu):
                 layer += gpu.decode(batch, batch * context, context, heads, kv_heads, 128, 16)
             if chunk:
                 layer += gpu.prefill(chunk, prefix, heads, 128)
-            params = {"layers": layers, "batch": batch, "context": context, "context_sum": batch * context,
-                      "context_max": context, "spread": "even", "chunk": chunk, "prefix": prefix, "hidden": hidden,
-                      "intermediate": wide, "heads": heads, "kv_heads": kv_heads, "head_dim": 128, "block": 16}  # fmt: skip
+            params = {
+                "layers": layers, "batch": batch, "context": context, "context_sum": batch * context,
+                "context_max": context, "spread": "even", "chunk": chunk, "prefix": prefix, "hidden": hidden,
+                "intermediate": wide, "heads": heads, "kv_heads": kv_heads, "head_dim": 128, "block": 16,
+            }  # fmt: skip
             yield "step", variant, params, "holdout", layers * layer, 0, 0
 
 
@@ -216,13 +218,16 @@ def env(gpu: Oracle, **changed):
     } | changed  # fmt: skip
 
 
-def records(gpu: Oracle, *, noise: float = 0.0, seed: int = 0):
+def records(gpu: Oracle, *, scatter: float = 0.0, unlike: float = 0.0, seed: int = 0):
     """The records of one run, in the order in which a harness writes them: points in random order among anchors."""
     rng = np.random.default_rng(seed)
     # A copy and a product, measured again and again: always the same operation, so always as far off the model.
-    anchors = [("hbm", "copy", {"bytes": GIB}, "anchor", gpu.hbm_fixed_s + 2 * GIB / gpu.hbm["copy"], 2 * GIB, 0),
-               ("gemm", "bf16", {"m": 4096, "n": 4096, "k": 4096}, "anchor", gpu.gemm(4096, 4096, 4096), 0, 0)]  # fmt: skip
-    measured = [(one, float(np.exp(noise * rng.standard_normal()))) for one in [*anchors, *points(gpu)]]
+    square = {"m": 4096, "n": 4096, "k": 4096}
+    anchors = [
+        ("hbm", "copy", {"bytes": GIB}, "anchor", gpu.hbm_fixed_s + 2 * GIB / gpu.hbm["copy"], 2 * GIB, 0),
+        ("gemm", "bf16", square, "anchor", gpu.gemm(**square), 6 * 4096**2, 2 * 4096**3),
+    ]
+    measured = [(one, float(np.exp(unlike * rng.standard_normal()))) for one in [*anchors, *points(gpu)]]
     again, order = (
         measured[: len(anchors)],
         [measured[at] for at in rng.permutation(range(len(anchors), len(measured)))],
@@ -234,7 +239,7 @@ def records(gpu: Oracle, *, noise: float = 0.0, seed: int = 0):
         rows.append(one)
     yield env(gpu)
     for index, ((bench, variant, params, role, seconds, moved, flops), off) in enumerate(rows):
-        samples = np.sort(seconds * off * np.exp(noise * rng.standard_normal(SAMPLES)))
+        samples = np.sort(seconds * off * np.exp(scatter * rng.standard_normal(SAMPLES)))
         yield {
             "type": "point", "bench": bench, "variant": variant, "params": params, "role": role, "repeats": SAMPLES,
             "inner": 1, "median_s": float(np.median(samples)), "p10_s": float(samples[2]), "p90_s": float(samples[-3]),

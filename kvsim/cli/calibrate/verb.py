@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from kvsim.cli.calibrate import fit
+from kvsim.cli.calibrate import export, fit, validate
 
 
 def add(subparsers: Any) -> None:
@@ -15,5 +15,5 @@ def add(subparsers: Any) -> None:
         allow_abbrev=False,
     )
     actions: Any = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    for action in (fit,):
+    for action in (fit, validate, export):
         action.add(actions)

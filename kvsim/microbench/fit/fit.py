@@ -12,7 +12,7 @@ import numpy as np
 
 from kvsim.catalog.gpus import gpu
 from kvsim.errors import InputError
-from kvsim.microbench.fit.series import Series, series_of
+from kvsim.microbench.fit.series import ALTERNATIVES, Series, series_of
 from kvsim.microbench.fit.step import kernels_s
 from kvsim.microbench.fit.trust import refuse, summary
 from kvsim.microbench.results import Point, Results
@@ -25,10 +25,6 @@ from kvsim.timing.fitting.robust import Fitted, fit
 
 TRUST = 0.01
 """How much the starts pull: they are guesses from the same points, so next to nothing."""
-ALTERNATIVES = {
-    "gemm:bf16": ("linear:bf16",),
-    "causal_attention:bf16": ("prefill_attention:packed", "prefill_attention:by_head"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +42,7 @@ class Fit:
 
     calibration: Calibration
     families: Sequence[FamilyFit]
+    device: Device
 
 
 def fit_results(results: Results, *, gpu_name: str | None = None, accepted: Collection[str] = ()) -> Fit:
@@ -83,7 +80,7 @@ def fit_results(results: Results, *, gpu_name: str | None = None, accepted: Coll
     calibration = Calibration(
         {(device.name, one.entry.family): one.entry for one in fits}, EMULATED if emulated else ON_THIS_GPU, about
     )
-    return Fit(calibration, fits)
+    return Fit(calibration, fits, device)
 
 
 def device_of(results: Results, gpu_name: str | None) -> Device:

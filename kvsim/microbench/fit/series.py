@@ -7,9 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from kvsim.microbench.results import Point
-from kvsim.timing.families.interface import Column, Rows
+from kvsim.timing.families.interface import Column, Rows, Values
 
 VMM = {"vmm_map": "map:vmm_map", "vmm_unmap": "map:vmm_unmap"}
+ALTERNATIVES = {
+    "gemm:bf16": ("linear:bf16",),
+    "causal_attention:bf16": ("prefill_attention:packed", "prefill_attention:by_head"),
+}
+"""Families of published measurements that describe the same kernel."""
 NOT_TIMED = frozenset({"frag", "step"})
 """A replayed trace is measured in bytes; a step is predicted from the others."""
 
@@ -25,6 +30,11 @@ class Series:
 
     def __len__(self) -> int:
         return len(self.points)
+
+
+def fitted(name: str, parameters: Mapping[str, Values]) -> str | None:
+    """The family that was fitted to points of family `name`: itself or an alternative; None for neither."""
+    return next((one for one in (name, *ALTERNATIVES.get(name, ())) if one in parameters), None)
 
 
 def family_of(point: Point) -> str | None:

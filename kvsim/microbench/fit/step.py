@@ -8,19 +8,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from kvsim.microbench.fit.series import decode_columns, prefill_columns
+from kvsim.microbench.fit.series import decode_columns, fitted, prefill_columns
 from kvsim.microbench.results import Point
 from kvsim.timing.families import Device, family
 from kvsim.timing.families.interface import Column, Values
 
-LINEAR = ("gemm:bf16", "linear:bf16")
-DECODE = ("paged_attention:bf16",)
-PROMPT = ("causal_attention:bf16", "prefill_attention:packed", "prefill_attention:by_head")
-
 
 def kernels_s(points: Sequence[Point], parameters: Mapping[str, Values], device: Device) -> Column | None:
     """Seconds of all kernels of each step; None where a family that a step needs has no parameters."""
-    linear, decode, prompt = (_fitted(names, parameters) for names in (LINEAR, DECODE, PROMPT))
+    linear, decode, prompt = (
+        fitted(name, parameters) for name in ("gemm:bf16", "paged_attention:bf16", "causal_attention:bf16")
+    )
     decodes = any(point.params["batch"] for point in points)
     prompts = any(point.params["chunk"] for point in points)
     if linear is None or (decodes and decode is None) or (prompts and prompt is None):
@@ -28,7 +26,7 @@ def kernels_s(points: Sequence[Point], parameters: Mapping[str, Values], device:
     total = np.zeros(len(points))
     for at, point in enumerate(points):
         params = point.params
-        layer = float(family(linear).seconds(parameters[linear], _matrices(params), device).sum())
+        layer = float(family(linear).seconds(parameters[linear], matrices(params), device).sum())
         if params["batch"] and decode is not None:
             layer += _one(decode, parameters, decode_columns(params), device)
         if params["chunk"] and prompt is not None:
@@ -37,7 +35,8 @@ def kernels_s(points: Sequence[Point], parameters: Mapping[str, Values], device:
     return total
 
 
-def _matrices(params: Mapping[str, float]) -> dict[str, Column]:
+def matrices(params: Mapping[str, float]) -> dict[str, Column]:
+    """The linear layers of one layer of a step, as columns: weights are never in the cache."""
     hidden, wide, inner = params["hidden"], params["intermediate"], params["heads"] * params["head_dim"]
     outputs = inner + 2 * params["kv_heads"] * params["head_dim"]
     shapes = ((outputs, hidden), (hidden, inner), (2 * wide, hidden), (hidden, wide))
@@ -49,7 +48,3 @@ def _matrices(params: Mapping[str, float]) -> dict[str, Column]:
 def _one(name: str, parameters: Mapping[str, Values], columns: Mapping[str, float], device: Device) -> float:
     rows = {key: np.array([float(value)]) for key, value in columns.items()}
     return float(family(name).seconds(parameters[name], rows, device)[0])
-
-
-def _fitted(names: Sequence[str], parameters: Mapping[str, Values]) -> str | None:
-    return next((name for name in names if name in parameters), None)

@@ -64,7 +64,7 @@ def refuse(results: Results, accepted: Collection[str] = ()) -> list[str]:
 
 
 def drifts(results: Results) -> dict[str, float]:
-    """The drift of each anchor, by its label."""
+    """The drift of each anchor, by its label; one label is one operation."""
     medians: dict[str, list[float]] = defaultdict(list)
     for point in results.points:
         if point.role == "anchor":
