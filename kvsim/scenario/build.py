@@ -11,7 +11,7 @@ from kvsim.errors import InputError
 from kvsim.metrics.summary import Slo
 from kvsim.scenario.building.allocators import block_size_of, units
 from kvsim.scenario.building.engines import Serving
-from kvsim.scenario.building.timing import timing_of
+from kvsim.scenario.building.timing import extrapolated, timing_of
 from kvsim.scenario.deployment import planned
 from kvsim.scenario.generated import generated, kinds_of_client, layers, limit, reshaped
 from kvsim.scenario.messages import located
@@ -101,7 +101,8 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     scheduler = serving.scheduler(device)
     allocator = scheduler.allocator
     block_size, read_size = units(allocator, rules)
-    timing = timing_of(settings, rules, footprint, parameters, block_size=read_size)
+    page_bytes = None if row is None else row.page_bytes
+    timing = timing_of(scenario, rules, footprint, parameters, block_size=read_size, page_bytes=page_bytes)
     traffic = _traffic(scenario, identities=allocator.caches)
     return Simulation(
         workload=_workload(settings, reshaped(settings.workload, traffic), seed),
@@ -120,7 +121,10 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
             "workload": _workload_provenance(settings),
         },
         not_modelled=not_modelled(settings, rules, footprint),
-        notes=notes(settings, rules, footprint, kv.slots, device, start),
+        notes=[
+            *notes(settings, rules, footprint, kv.slots, device, start),
+            *extrapolated(scenario, rules, footprint, block_size=read_size, max_model_len=limit),
+        ],
     )
 
 
