@@ -106,3 +106,12 @@ def test_points_are_exported_as_a_table(results, tmp_path, capsys):
         table = list(csv.DictReader(file))
     assert len(table) == sum('"type": "point"' in line for line in results.read_text().splitlines())
     assert {row["backend"] for row in table} == {"emulated"}
+
+
+def test_kernels_and_served_runs_are_scored_with_a_calibration_of_ones_own(calibration, capsys):
+    from kvsim.study.validation.validate import sample_folder
+
+    assert main(["validate", "--data", str(sample_folder()), "--calibration", str(calibration), "--json"]) == 0
+    assert "no GPU took" in json.loads(capsys.readouterr().out)["provenance"]["calibration"]
+    assert main(["validate", "--calibration", "none.json"]) == 2
+    assert "none.json: cannot be read" in capsys.readouterr().err
