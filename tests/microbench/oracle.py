@@ -257,6 +257,21 @@ def records(gpu: Oracle, *, scatter: float = 0.0, unlike: float = 0.0, seed: int
     yield {"type": "end", "points": len(rows), "failed": 0, "wall_s": 0.1 * len(rows), "complete": True}
 
 
+def few(rows):
+    """A run of some benchmarks at few sizes, with its end: what fits in a moment."""
+    *rows, end = [row for row in rows if row["type"] != "point" or _kept(row)]
+    return [*rows, {**end, "points": len(rows) - 1}]
+
+
+def _kept(row):
+    params = row["params"]
+    if row["bench"] == "gemm":
+        return row["role"] == "anchor" or (params["n"] == 6144 and params["m"] <= 512)
+    if row["bench"] == "decode_attn":
+        return (params["heads"], params["kv_heads"]) == (32, 8) and params["block"] in (0, 16)
+    return row["bench"] in ("hbm", "prefill_attn", "launch", "alloc", "h2d", "step")
+
+
 def write(path, found):
     path.write_text("".join(json.dumps(record) + "\n" for record in found))
     return path

@@ -6,7 +6,7 @@ from kvsim.errors import InputError
 from kvsim.microbench.fit.fit import fit_results
 from kvsim.microbench.fit.trust import OVERRIDES
 from kvsim.microbench.results import read_results
-from tests.microbench.oracle import Oracle, records, write
+from tests.microbench.oracle import Oracle, few, records, write
 
 GPU = Oracle("NVIDIA H200", 132)
 
@@ -14,7 +14,8 @@ GPU = Oracle("NVIDIA H200", 132)
 @pytest.fixture
 def good():
     """A run as a GPU would write it."""
-    return [{**row, "backend": "cuda"} if row["type"] == "env" else row for row in records(GPU)]
+    env, *rows = few(records(GPU))
+    return [{**env, "backend": "cuda"}, *rows]
 
 
 def refusal(tmp_path, rows, accepted=()):
