@@ -56,6 +56,10 @@ def engine_mistakes(data: Plain, origins: Origins) -> Iterator[Mistake]:
         return
     yield from _context(engine.get("max_model_len"), data, origins)
     yield from engine_policies(engine, rules, data)
+    flush = engine.get("flush")
+    if isinstance(flush, dict) and flush.get("at") is None and flush.get("every") is None:
+        remedy = "give at, for example at: [10min], or every: 10min"
+        yield Mistake("engine.flush", MISSING, "says no time", remedy)
     budget = engine.get("max_num_batched_tokens", rules.max_num_batched_tokens)
     sequences = engine.get("max_num_seqs", rules.max_num_seqs)
     # SGLang's budgets are for prompts alone, and the first prompt of a pass may exceed them.
