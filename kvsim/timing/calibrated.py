@@ -27,6 +27,8 @@ from kvsim.timing.steps.shapes import Layout, Shapes
 
 NEAR_TOKENS, FAR_TOKENS = 512, 8192
 """Contexts per sequence between which a decode step's line is drawn: exact there, a power mean bends it elsewhere."""
+HASH_LETTERS = 12
+"""So much of the hash of a GPU's own results is told in every output."""
 TABLE_TOKENS = 512
 """Numbers of tokens that are computed at once."""
 
@@ -171,4 +173,6 @@ def _provenance(known: Calibration, gpu: str, dtype: str, kv_dtype: str, moved: 
         for kind, names in kinds
         if any((gpu, name) in known.entries and not known.entries[gpu, name].provenance for name in names)
     ]
-    return f"{known.provenance}: {', '.join([*own, *moved]) or 'nothing that this model needs'}; all else {FITTED}"
+    results = str(known.about.get("input_sha256", ""))[:HASH_LETTERS]
+    measured = ", ".join([*own, *moved]) or "nothing that this model needs"
+    return f"{known.provenance} (results {results}): {measured}; all else {FITTED}"

@@ -6,6 +6,7 @@ from kvsim.errors import InputError
 from kvsim.microbench.fit.fit import device_of, fit_results
 from kvsim.microbench.results import read_results
 from kvsim.microbench.validation.validate import validate
+from kvsim.timing.fitting.calibration import shipped
 from tests.microbench.oracle import Oracle, records, write
 
 GPU = Oracle("NVIDIA H200", 132)
@@ -99,3 +100,13 @@ def test_a_wrong_held_out_result_is_refused(tmp_path):
     next(row for row in rows if row.get("bench") == "step")["verified"] = False
     with pytest.raises(InputError, match="verified false"):
         scores(tmp_path / "r.jsonl", rows)
+
+
+def test_fits_to_published_measurements_are_scored_on_a_gpus_own_results(tmp_path):
+    results = read_results(write(tmp_path / "r.jsonl", records(Oracle("NVIDIA H100 80GB HBM3", 132))))
+    found = validate(shipped(), results, device_of(results, None))
+    fitted = {one["bench"]: one["fitted"] for one in found["families"]}
+    assert fitted["gemm"] == "linear:bf16"
+    assert fitted["decode_attn"] == "decode_attention:bf16"
+    assert "step graph" in fitted
+    assert not all(gate["met"] for gate in found["gates"])  # an oracle that is slower at prompts than an H100

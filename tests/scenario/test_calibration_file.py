@@ -1,6 +1,7 @@
 """`timing: {name: calibrated, file: FILE}`: what a GPU measured decides its runs, and leaps stay exact."""
 
 import json
+import re
 
 import pytest
 
@@ -66,10 +67,10 @@ def test_leaping_and_stepping_give_the_same_answer(scenario, capsys, options):
 
 def test_the_answer_says_what_this_gpu_measured(scenario, capsys):
     timing = run(scenario, capsys)["provenance"]["timing"]
-    assert timing.startswith(
-        "calibrated on this GPU: linear layers, decode attention, prefill attention, copies, swaps"
+    kinds = (
+        "linear layers, decode attention, prefill attention, copies, swaps; all else fitted to published measurements"
     )
-    assert "all else fitted to published measurements; overheads of vllm" in timing
+    assert re.fullmatch(rf"calibrated on this GPU \(results [0-9a-f]{{12}}\): {kinds}; overheads of vllm", timing)
 
 
 def test_what_block_tables_cost_on_this_gpu_is_charged_by_their_size(scenario, capsys):

@@ -15,6 +15,8 @@ ALTERNATIVES = {
     "causal_attention:bf16": ("prefill_attention:packed", "prefill_attention:by_head"),
 }
 """Families of published measurements that describe the same kernel."""
+STAND_INS = {**ALTERNATIVES, "paged_attention:bf16": ("decode_attention:bf16",)}
+"""Families that predict points of another: a calibration of published tables can be scored on a GPU's own results."""
 NOT_TIMED = frozenset({"frag", "step"})
 """A replayed trace is measured in bytes; a step is predicted from the others."""
 
@@ -33,8 +35,8 @@ class Series:
 
 
 def fitted(name: str, parameters: Mapping[str, Values]) -> str | None:
-    """The family that was fitted to points of family `name`: itself or an alternative; None for neither."""
-    return next((one for one in (name, *ALTERNATIVES.get(name, ())) if one in parameters), None)
+    """The family whose parameters predict points of family `name`: itself or a stand-in; None for neither."""
+    return next((one for one in (name, *STAND_INS.get(name, ())) if one in parameters), None)
 
 
 def family_of(point: Point) -> str | None:

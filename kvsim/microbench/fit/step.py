@@ -59,5 +59,5 @@ def matrices(params: Mapping[str, float]) -> dict[str, Column]:
 
 
 def _one(name: str, parameters: Mapping[str, Values], columns: Mapping[str, float], device: Device) -> float:
-    rows = {key: np.array([float(value)]) for key, value in columns.items()}
+    rows = {key: np.array([float(value)]) for key, value in {**columns, "cold": 1.0}.items()}
     return float(family(name).seconds(parameters[name], rows, device)[0])
