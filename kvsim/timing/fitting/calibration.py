@@ -18,6 +18,8 @@ from kvsim.timing.families.interface import starts
 from kvsim.timing.fitting.robust import Fitted, median_of
 
 FITTED = "fitted to published measurements"
+ON_THIS_GPU = "calibrated on this GPU"
+EMULATED = "fitted to emulated times, which no GPU took"
 DATASHEET = "datasheet and the median of other GPUs' efficiencies"
 STARTS = "datasheet and stated efficiencies"
 
@@ -62,7 +64,7 @@ class Entry:
                 name: {
                     "value": _short(value),
                     "standard_error": _short(value * self.relative_errors[name]),
-                    "unit": units[name],
+                    "unit": units.get(name, "1"),  # factors of sizes that only this GPU was asked for have none
                 }
                 for name, value in self.values.items()
             },
@@ -82,6 +84,8 @@ class Calibration:
 
     entries: Mapping[tuple[str, str], Entry] = field(default_factory=dict)
     provenance: str = FITTED
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """Of a calibration on the user's own GPU: the machine, what was accepted, counts, the drift of its anchors."""
 
     @cached_property
     def gpus(self) -> tuple[str, ...]:
@@ -158,7 +162,8 @@ def to_json(calibration: Calibration) -> dict[str, Any]:
     by_gpu: dict[str, Any] = {}
     for gpu, name in sorted(calibration.entries):
         by_gpu.setdefault(gpu, {})[name] = calibration.entries[gpu, name].as_json()
-    return {"format": "kvsim calibration 1", "provenance": calibration.provenance, "gpus": by_gpu}
+    found = {"format": "kvsim calibration 1", "provenance": calibration.provenance, "gpus": by_gpu}
+    return found | ({"about": dict(calibration.about)} if calibration.about else {})
 
 
 def read(path: Path) -> Calibration:
@@ -188,7 +193,7 @@ def of_json(data: Mapping[str, Any]) -> Calibration:
                 float(one["p90_abs_error"]),
                 tuple(one["shapes"]),
             )
-    return Calibration(entries, data["provenance"])
+    return Calibration(entries, data["provenance"], data.get("about", {}))
 
 
 def shipped() -> Calibration:
