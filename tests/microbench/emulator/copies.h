@@ -16,15 +16,17 @@ inline double copy_s(const void* to, const void* from, size_t bytes, cudaMemcpyK
   const Machine& m = machine();
   if (kind == cudaMemcpyDeviceToDevice) return 2.0 * double(bytes) / m.get("bandwidth", 1e9);
   const bool out = kind == cudaMemcpyDeviceToHost;
-  const std::string which = std::string(is_pinned(out ? to : from) ? "" : "pageable_") + (out ? "d2h" : "h2d");
-  return m.get(which + "_s", 1e-6) + double(bytes) / m.get(which + "_bandwidth", 1e8);
+  if (!is_pinned(out ? to : from))
+    return m.get(out ? "pageable_d2h_s" : "pageable_h2d_s", 1e-6) +
+           double(bytes) / m.get(out ? "pageable_d2h_bandwidth" : "pageable_h2d_bandwidth", 1e8);
+  return m.get(out ? "d2h_s" : "h2d_s", 1e-6) + double(bytes) / m.get(out ? "d2h_bandwidth" : "h2d_bandwidth", 1e8);
 }
 
-// Without the cost of a launch: a copy has its own.
-inline void submit_copy(std::function<void()> work, double seconds) {
+// Without the cost of a launch: a copy has its own. What costs are counted from is copied in a dry run, too.
+inline void submit_copy(std::function<void()> work, double seconds, bool always = false) {
   Machine& m = machine();
   if (capturing) return capturing->push_back({std::move(work), seconds});
-  if (!m.dry) work();
+  if (!m.dry || always) work();
   m.now_s += seconds;
 }
 
@@ -32,7 +34,8 @@ inline void submit_copy(std::function<void()> work, double seconds) {
 
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
   EMU_CALL(cudaMemcpyAsync, 719);
-  emu::submit_copy([=] { std::memcpy(to, from, bytes); }, emu::copy_s(to, from, bytes, kind));
+  const bool table = kind == cudaMemcpyHostToDevice && !emu::is_pinned(from);
+  emu::submit_copy([=] { std::memcpy(to, from, bytes); }, emu::copy_s(to, from, bytes, kind), table);
   return cudaSuccess;
 }
 inline cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
@@ -50,10 +53,8 @@ inline cudaError_t cudaMemcpyBatchAsync(void* const* to, const void* const* from
   if (!stream) return cudaErrorInvalidValue;  // as the real one: the default stream is not allowed
   double seconds = emu::machine().get("batch_s", 1e-6);
   for (size_t i = 0; i < count; ++i) {
-    const auto kind = emu::is_pinned(to[i]) ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice;
-    const std::string which = kind == cudaMemcpyDeviceToHost ? "d2h" : "h2d";
-    seconds += emu::machine().get("batch_block_s", 1e-7) +
-               double(sizes[i]) / emu::machine().get(which + "_bandwidth", 1e8);
+    const char* which = emu::is_pinned(to[i]) ? "d2h_bandwidth" : "h2d_bandwidth";
+    seconds += emu::machine().get("batch_block_s", 1e-7) + double(sizes[i]) / emu::machine().get(which, 1e8);
   }
   std::vector<std::tuple<void*, const void*, size_t>> all;
   for (size_t i = 0; i < count; ++i) all.emplace_back(to[i], from[i], sizes[i]);

@@ -2,7 +2,6 @@
 // ThreadSanitizer) one OS thread each. A warp operation is a barrier of the warp and an exchange of cells.
 #pragma once
 #include <pthread.h>
-#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -38,7 +37,7 @@ namespace emu {
 
 constexpr int kLanes = 32;
 constexpr size_t kStack = 256 << 10;
-constexpr size_t kCell = 32;  // bytes that a lane can show the others at once
+constexpr size_t kCell = 48;  // bytes that a lane can show the others at once
 
 [[noreturn]] inline void die(const char* what) {
   std::fprintf(stderr, "emulator: %s\n", what);
@@ -77,10 +76,15 @@ struct Lane {
   int index = 0;
   unsigned operations = 0;  // of the warp, whose cells alternate
   Wait wait = Wait::none;
+};
+
+// A stack and where it stands; it runs lane after lane, block after block.
+struct Fiber {
   ucontext_t context;
-  jmp_buf jump;
+  void* jump[5];  // of __builtin_setjmp
   bool entered = false;
   void* fake_stack = nullptr;
+  std::unique_ptr<char[]> stack{new char[kStack]};
 };
 
 struct Block {
@@ -101,37 +105,39 @@ inline void wait_for(Wait what) {
 #else
 struct Scheduler {
   ucontext_t context;
-  jmp_buf jump;
+  void* jump[5];
   const void* bottom = nullptr;
   size_t size = 0;
-  std::vector<std::unique_ptr<char[]>> stacks;
+  std::vector<std::unique_ptr<Fiber>> fibers;  // number i runs lane i
 };
 inline Scheduler scheduler;
+inline Fiber& fiber() { return *scheduler.fibers[size_t(lane->index)]; }
 
 #if defined(__SANITIZE_ADDRESS__)
 inline void wait_for(Wait what) {
-  Lane* self = lane;
-  self->wait = what;
-  __sanitizer_start_switch_fiber(what == Wait::done ? nullptr : &self->fake_stack, scheduler.bottom, scheduler.size);
-  swapcontext(&self->context, &scheduler.context);
-  __sanitizer_finish_switch_fiber(self->fake_stack, &scheduler.bottom, &scheduler.size);
+  Fiber& self = fiber();
+  lane->wait = what;
+  __sanitizer_start_switch_fiber(&self.fake_stack, scheduler.bottom, scheduler.size);
+  swapcontext(&self.context, &scheduler.context);
+  __sanitizer_finish_switch_fiber(self.fake_stack, &scheduler.bottom, &scheduler.size);
 }
-inline void enter(Lane& next, char* stack) {
+inline void enter(Fiber& next) {
   void* fake = nullptr;
-  __sanitizer_start_switch_fiber(&fake, stack, kStack);
+  __sanitizer_start_switch_fiber(&fake, next.stack.get(), kStack);
   swapcontext(&scheduler.context, &next.context);
   __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
 }
 #else
-// setjmp and longjmp after the first entry: swapcontext asks the kernel for the signal mask each time.
-inline void wait_for(Wait what) {
-  Lane* self = lane;
-  self->wait = what;
-  if (_setjmp(self->jump) == 0) _longjmp(scheduler.jump, 1);
+// The compiler's own setjmp after the first entry: swapcontext asks the kernel for the signal mask each time.
+// It must not jump out of the function that set its own mark.
+[[gnu::noinline, noreturn]] inline void jump_to(void** mark) { __builtin_longjmp(mark, 1); }
+[[gnu::noinline]] inline void wait_for(Wait what) {
+  lane->wait = what;
+  if (__builtin_setjmp(fiber().jump) == 0) jump_to(scheduler.jump);
 }
-inline void enter(Lane& next, char*) {
-  if (_setjmp(scheduler.jump) != 0) return;
-  if (next.entered) _longjmp(next.jump, 1);
+[[gnu::noinline]] inline void enter(Fiber& next) {
+  if (__builtin_setjmp(scheduler.jump) != 0) return;
+  if (next.entered) jump_to(next.jump);
   next.entered = true;
   swapcontext(&scheduler.context, &next.context);
 }
@@ -141,8 +147,10 @@ inline void lane_main() {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(nullptr, &scheduler.bottom, &scheduler.size);
 #endif
-  block->body();
-  wait_for(Wait::done);
+  for (;;) {
+    block->body();
+    wait_for(Wait::done);
+  }
 }
 
 // Lets whoever all wait for goes on: a warp whose lanes are all at its barrier, or the block.
@@ -178,8 +186,9 @@ inline void run_block(dim3 grid, dim3 threads, uint3 index, const std::function<
   const auto identify = [&](size_t i) {
     block = &b, lane = &b.lanes[i], lane->index = int(i);
     blockIdx = index, gridDim = grid, blockDim = threads;
-    threadIdx = {unsigned(i % threads.x), unsigned(i / threads.x % threads.y), unsigned(i / threads.x / threads.y)};
+    threadIdx = {unsigned(i), 0, 0};
   };
+  if (threads.y != 1 || threads.z != 1) die("blocks of one dimension alone are emulated");
 #if defined(EMU_THREADS)
   (void)random;
   pthread_barrier_init(&b.barrier, nullptr, unsigned(count));
@@ -189,20 +198,20 @@ inline void run_block(dim3 grid, dim3 threads, uint3 index, const std::function<
   for (size_t i = 0; i < count; ++i) all.emplace_back([&, i] { identify(i), b.body(); });
   for (std::thread& one : all) one.join();
 #else
-  while (scheduler.stacks.size() < count) scheduler.stacks.emplace_back(new char[kStack]);
-  for (size_t i = 0; i < count; ++i) {
-    getcontext(&b.lanes[i].context);
-    b.lanes[i].context.uc_stack.ss_sp = scheduler.stacks[i].get();
-    b.lanes[i].context.uc_stack.ss_size = kStack;
-    b.lanes[i].context.uc_link = nullptr;
-    makecontext(&b.lanes[i].context, lane_main, 0);
+  while (scheduler.fibers.size() < count) {
+    Fiber& made = *scheduler.fibers.emplace_back(new Fiber);
+    getcontext(&made.context);
+    made.context.uc_stack.ss_sp = made.stack.get();
+    made.context.uc_stack.ss_size = kStack;
+    made.context.uc_link = nullptr;
+    makecontext(&made.context, lane_main, 0);
   }
   std::vector<size_t> order(count);
   for (size_t i = 0; i < count; ++i) order[i] = i;
   do {
     std::shuffle(order.begin(), order.end(), random);
     for (size_t i : order)
-      if (b.lanes[i].wait == Wait::none) identify(i), enter(b.lanes[i], scheduler.stacks[i].get());
+      if (b.lanes[i].wait == Wait::none) identify(i), enter(*scheduler.fibers[i]);
   } while (release(b));
 #endif
 }
@@ -225,7 +234,7 @@ T shuffle(T mine, int from) {
   return other;
 }
 
-inline double bf16(unsigned bits) {
+inline float bf16(unsigned bits) {
   float value;
   const unsigned wide = bits << 16;
   std::memcpy(&value, &wide, 4);
@@ -235,20 +244,20 @@ inline double bf16(unsigned bits) {
 // PTX mma.m16n8k16, row by column, as its specification lays the fragments out over the lanes.
 inline void mma_m16n8k16(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
   struct Fragment {
-    unsigned words[6];
-  };
-  const auto cells = publish(Fragment{{a[0], a[1], a[2], a[3], b0, b1}});
+    float a[8], b[4];  // word by word, the lower half first
+  } mine;
+  for (int i = 0; i < 8; ++i) mine.a[i] = bf16(i % 2 ? a[i / 2] >> 16 : a[i / 2] & 0xFFFFu);
+  for (int i = 0; i < 4; ++i) mine.b[i] = bf16(i % 2 ? (i / 2 ? b1 : b0) >> 16 : (i / 2 ? b1 : b0) & 0xFFFFu);
+  const auto cells = publish(mine);
   const int g = lane->index % kLanes / 4, c = lane->index % 4;
-  const auto element = [&](int holder, int word, int half) {
-    unsigned bits;
-    std::memcpy(&bits, cells[holder] + 4 * word, 4);
-    return bf16(half ? bits >> 16 : bits & 0xFFFFu);
-  };
+  const auto shown = [&](int holder) { return reinterpret_cast<const Fragment*>(cells[holder]); };
   for (int i = 0; i < 4; ++i) {
     const int lower = i / 2, column = 2 * c + i % 2;
     double sum = d[i];
-    for (int k = 0; k < 16; ++k)
-      sum += element(g * 4 + k % 8 / 2, lower + 2 * (k / 8), k % 2) * element(column * 4 + k % 8 / 2, 4 + k / 8, k % 2);
+    for (int k = 0; k < 16; ++k) {
+      const int pair = k % 8 / 2, high = k / 8;
+      sum += double(shown(g * 4 + pair)->a[2 * (lower + 2 * high) + k % 2]) * shown(column * 4 + pair)->b[2 * high + k % 2];
+    }
     d[i] = float(sum);
   }
 }

@@ -7,11 +7,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "lanes.h"
@@ -24,7 +27,7 @@ class Machine {
     if (const char* path = std::getenv("EMU_GPU")) {
       std::ifstream file(path);
       std::string key;
-      for (double value; file >> key >> value;) values_[key] = value;
+      for (double value; file >> key >> value;) values_[names_.emplace_back(key)] = value;
       if (!file.eof()) die("EMU_GPU: not lines of `key value`");
     }
     if (const char* fail = std::getenv("EMU_FAIL")) {
@@ -35,7 +38,7 @@ class Machine {
     dry = std::getenv("EMU_DRY") != nullptr;
   }
 
-  double get(const std::string& key, double otherwise) const {
+  double get(std::string_view key, double otherwise) const {
     const auto found = values_.find(key);
     return found == values_.end() ? otherwise : found->second;
   }
@@ -53,7 +56,8 @@ class Machine {
   std::mt19937 random{12345};
 
  private:
-  std::map<std::string, double> values_;
+  std::deque<std::string> names_;
+  std::unordered_map<std::string_view, double> values_;
   std::string fail_call_;
   int fail_at_ = 0, calls_ = 0;
 };

@@ -65,7 +65,7 @@ class DecodeSubject : public Subject {
     enqueue(0);
     session_.finish();
     const std::vector<u16> got = out_.read();
-    dump(session_, "decode_attn", layout_.block(), got);
+    dump(session_, "decode_attn", got);
     const bool all = total(pool_->contexts) * heads_ <= (1 << 14);
     const int rows = requests_ * heads_;
     RelativeError error;

@@ -1,5 +1,6 @@
 // gemm: the products of a model's weights with the activations of a batch, by cuBLAS.
 #pragma once
+#include "../harness/dump.h"
 #include "../harness/options.h"
 #include "../harness/plan.h"
 
@@ -23,6 +24,7 @@ class GemmSubject : public Subject {
     enqueue(0);
     session_.finish();
     const std::vector<u16> y = y_.read();
+    dump(session_, "gemm", y);
     const u64 elements = static_cast<u64>(m_) * n_;
     const bool all = elements * k_ <= (u64{1} << 22);
     RelativeError error;

@@ -1,5 +1,6 @@
 // kv_read: reading a batch's KV and nothing else, through block tables of each size and contiguous, in turns.
 #pragma once
+#include "../harness/dump.h"
 #include "../harness/options.h"
 #include "kv_cache.h"
 
@@ -16,6 +17,7 @@ class KvReadSubject : public Subject {
     if (layout_.block()) LAUNCH(kv_read<true>, grid, dim3(kStreamThreads), session_.stream, a);
     else LAUNCH(kv_read<false>, grid, dim3(kStreamThreads), session_.stream, a);
   }
+  Json more() override { return Json().add("splits", splits_); }
   // Each request's sum where there are few tokens, else that of the first and of the last request.
   Verdict verify() override {
     pool_->fill();
@@ -24,6 +26,7 @@ class KvReadSubject : public Subject {
     enqueue(0);
     session_.finish();
     const std::vector<u32> sums = sums_.read();
+    dump(session_, "kv_read", sums);
     const bool all = total(pool_->contexts) * static_cast<long long>(pool_->row) <= (1LL << 23);
     for (int request = 0; request < requests_; ++request) {
       if (!all && request && request != requests_ - 1) continue;

@@ -23,6 +23,7 @@ class PrefillSubject : public Subject {
     out_.poison(session_.stream);
     enqueue(0);
     session_.finish();
+    if (!session_.dump.empty()) dump(session_, "prefill_attn", out_.read());
     const int rows = tokens_ * heads_;
     const bool all = rows <= (1 << 11);
     RelativeError error;

@@ -6,11 +6,11 @@
 
 #include "session.h"
 
-// Writes DIR/BENCH-NUMBER.bin for each call with the same name and number, appending; nothing without --dump.
+// Appends to DIR/BENCH.bin; nothing without --dump.
 template <class T>
-void dump(const Session& session, const char* bench, int number, const std::vector<T>& values) {
+void dump(const Session& session, const char* bench, const std::vector<T>& values) {
   if (session.dump.empty()) return;
-  const std::string path = session.dump + "/" + bench + "-" + std::to_string(number) + ".bin";
+  const std::string path = session.dump + "/" + bench + ".bin";
   std::FILE* file = std::fopen(path.c_str(), "ab");
   const size_t written = file ? std::fwrite(values.data(), sizeof(T), values.size(), file) : 0;
   if ((file && std::fclose(file)) || written != values.size()) throw Failure{"dump", 1, path + ": cannot be written"};

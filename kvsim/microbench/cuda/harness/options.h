@@ -14,8 +14,9 @@ struct Options {
   std::vector<std::string> traces;
   double budget_s = 0.0;         // 0: the preset's
   double sample_us = 200.0;      // a sample repeats its pass until it lasts so long
-  double group_s = 2.0;          // most seconds of samples of one group
+  double group_s = 0.0;          // most seconds of samples of one group
   int samples = 0;               // 0: the preset's
+  int warm = 3;                  // passes before the first sample
   unsigned seed = 1;
   bool verify = true, verify_only = false;
 
@@ -62,6 +63,7 @@ inline std::string parse(int argc, char** argv, Options& o) {
   if (!o.tiny() && !o.full() && o.preset != "quick") return "--preset " + o.preset + ": tiny, quick and full are known";
   if (o.budget_s <= 0.0) o.budget_s = o.full() ? 180.0 : 60.0;
   if (o.samples <= 0) o.samples = o.full() ? 50 : 20;
-  if (o.group_s > 0.0) o.group_s = o.full() ? 1.0 : 0.4;
+  if (o.tiny()) o.warm = 1;
+  o.group_s = o.full() ? 1.0 : 0.4;
   return "";
 }

@@ -46,7 +46,6 @@ class Runner {
 
  private:
   static constexpr double kAnchorEvery_s = 30.0;
-  static constexpr int kWarm = 3;
   static constexpr int kMostPasses = 4096;
 
   void skip(const Group& group, const std::string& reason) {
@@ -58,6 +57,7 @@ class Runner {
   // False when the device cannot be used any more.
   bool measure(const Group& group) {
     size_t free = 0, total = 0;
+    at_ = 0;
     try {
       CUDA(cudaMemGetInfo, &free, &total);
       if (group.device_bytes > free) {
@@ -89,7 +89,7 @@ class Runner {
     for (at_ = 0; at_ < count; ++at_) {
       verdicts.push_back(options_.verify ? subjects[at_]->verify() : nothing_to_check());
       if (options_.verify_only) continue;
-      const double once_s = run_once(*subjects[at_], next[at_], kWarm);
+      const double once_s = run_once(*subjects[at_], next[at_], options_.warm);
       passes[at_] = static_cast<int>(std::clamp(1e-6 * options_.sample_us / std::max(once_s, 1e-9) + 1.0, 1.0,
                                                 static_cast<double>(kMostPasses)));
       longest_s += once_s * passes[at_];

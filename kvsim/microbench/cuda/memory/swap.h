@@ -1,111 +1,120 @@
 // swap_blocks: scattered blocks of a cache to host memory and back, in four ways.
 #pragma once
-#include <numeric>
+#include <memory>
 
 #include "../harness/options.h"
 #include "../harness/plan.h"
 
 enum class SwapMethod { kLoop, kBatch, kGather, kMapped };
 
+// A cache, every other block of which is swapped, in random order; the host side is dense. All methods share it.
+struct SwapBlocks {
+  SwapBlocks(Session& session, int blocks, size_t block_bytes, bool out)
+      : blocks(blocks), block_bytes(block_bytes), out(out), cache(2 * blocks * block_bytes / 4),
+        host(blocks * block_bytes), staging(blocks * block_bytes / 4), places(blocks) {
+    for (int i = 0; i < blocks; ++i) places[i] = 2 * i + 1;
+    for (int i = blocks; i > 1; --i) std::swap(places[i - 1], places[hash_word(i, session.seed) % i]);
+    index = Device<int>(places);
+    for (int i = 0; i < blocks; ++i) {
+      void* on_device = cache.data() + places[i] * (block_bytes / 4);
+      void* on_host = static_cast<u32*>(host.data()) + i * (block_bytes / 4);
+      to.push_back(out ? on_host : on_device);
+      from.push_back(out ? on_device : on_host);
+    }
+    sizes.assign(blocks, block_bytes);
+    if (out) return;
+    for (size_t word = 0; word < host.size() / 4; ++word)
+      static_cast<u32*>(host.data())[word] = bf16_pair(word, session.seed_of(kBuffer), kExponent);
+  }
+  static constexpr u32 kBuffer = 8;
+  const int blocks;
+  const size_t block_bytes;
+  const bool out;
+  Device<u32> cache;
+  Pinned host;
+  Device<u32> staging;
+  std::vector<int> places;
+  Device<int> index;
+  std::vector<void*> to;
+  std::vector<const void*> from;
+  std::vector<size_t> sizes;
+};
+
 class SwapSubject : public Subject {
  public:
-  // Every other block of a cache twice as large is swapped, in random order; the host side is dense.
-  SwapSubject(Session& session, SwapMethod method, int blocks, size_t block_bytes, bool out)
-      : session_(session), method_(method), blocks_(blocks), block_bytes_(block_bytes), out_(out),
-        cache_(2 * blocks * block_bytes / 4), host_(blocks * block_bytes),
-        staging_(method == SwapMethod::kGather ? blocks * block_bytes / 4 : 0), places_(blocks) {
-    for (int i = 0; i < blocks; ++i) places_[i] = 2 * i + 1;
-    for (int i = blocks; i > 1; --i) std::swap(places_[i - 1], places_[hash_word(i, session.seed) % i]);
-    index_ = Device<int>(places_);
-    for (int i = 0; i < blocks; ++i) {
-      void* device = cache_.data() + places_[i] * block_words();
-      void* host = static_cast<u32*>(host_.data()) + i * block_words();
-      to_.push_back(out ? host : device);
-      from_.push_back(out ? device : host);
-    }
-    sizes_.assign(blocks, block_bytes);
-  }
+  SwapSubject(Session& session, std::shared_ptr<SwapBlocks> data, SwapMethod method)
+      : session_(session), d_(std::move(data)), method_(method) {}
   void enqueue(int) override {
     const cudaStream_t stream = session_.stream;
-    const cudaMemcpyKind kind = out_ ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice;
+    const cudaMemcpyKind kind = d_->out ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice;
     switch (method_) {
       case SwapMethod::kLoop:
-        for (int i = 0; i < blocks_; ++i) CUDA(cudaMemcpyAsync, to_[i], from_[i], block_bytes_, kind, stream);
+        for (int i = 0; i < d_->blocks; ++i) CUDA(cudaMemcpyAsync, d_->to[i], d_->from[i], d_->block_bytes, kind, stream);
         break;
       case SwapMethod::kBatch: {
         cudaMemcpyAttributes attributes{};
         attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
         size_t first = 0;
-        CUDA(cudaMemcpyBatchAsync, to_.data(), from_.data(), sizes_.data(), to_.size(), &attributes, &first, size_t{1}, stream);
+        CUDA(cudaMemcpyBatchAsync, d_->to.data(), d_->from.data(), d_->sizes.data(), d_->to.size(), &attributes, &first, size_t{1}, stream);
         break;
       }
       case SwapMethod::kGather:
-        if (!out_) CUDA(cudaMemcpyAsync, staging_.data(), host_.data(), host_.size(), kind, stream);
-        copy(staging_.data());
-        if (out_) CUDA(cudaMemcpyAsync, host_.data(), staging_.data(), host_.size(), kind, stream);
+        if (!d_->out) CUDA(cudaMemcpyAsync, d_->staging.data(), d_->host.data(), d_->host.size(), kind, stream);
+        copy(d_->staging.data());
+        if (d_->out) CUDA(cudaMemcpyAsync, d_->host.data(), d_->staging.data(), d_->host.size(), kind, stream);
         break;
       case SwapMethod::kMapped:
-        copy(static_cast<u32*>(host_.mapped()));
+        copy(static_cast<u32*>(d_->host.mapped()));
         break;
     }
   }
   Verdict verify() override {
-    u32* host = static_cast<u32*>(host_.data());
-    if (out_) {
-      std::fill(host, host + host_.size() / 4, ~0u);
-      session_.fill(cache_.data(), cache_.size(), kBuffer);
+    u32* host = static_cast<u32*>(d_->host.data());
+    if (d_->out) {
+      std::fill(host, host + d_->host.size() / 4, ~0u);
+      session_.fill(d_->cache.data(), d_->cache.size(), SwapBlocks::kBuffer);
     } else {
-      for (size_t i = 0; i < host_.size() / 4; ++i) host[i] = bf16_pair(i, session_.seed_of(kBuffer), kExponent);
-      cache_.poison(session_.stream);
+      d_->cache.poison(session_.stream);
     }
     session_.finish();
     enqueue(0);
     session_.finish();
-    return exactly(out_ ? host_is_right(host) : cache_is_right());
+    return exactly(d_->out ? host_is_right(host) : cache_is_right());
   }
 
  private:
-  static constexpr u32 kBuffer = 8;
-  size_t block_words() const { return block_bytes_ / 4; }
+  static constexpr size_t kMostChecked = size_t{1} << 22;  // words; of more, as many spread over each block
+  size_t block_words() const { return d_->block_bytes / 4; }
+  size_t stride() const { return std::max<size_t>(1, d_->blocks * block_words() / kMostChecked); }
+  u32 right(size_t word) const { return bf16_pair(word, session_.seed_of(SwapBlocks::kBuffer), kExponent); }
   void copy(u32* dense) {
-    const auto* cache = reinterpret_cast<const uint4*>(cache_.data());
-    const int vectors = static_cast<int>(block_bytes_ / 16);
-    const BlockCopyArgs a = out_ ? BlockCopyArgs{cache, reinterpret_cast<uint4*>(dense), index_.data(), nullptr, vectors}
+    const auto* cache = reinterpret_cast<const uint4*>(d_->cache.data());
+    const int vectors = static_cast<int>(d_->block_bytes / 16);
+    const BlockCopyArgs a = d_->out ? BlockCopyArgs{cache, reinterpret_cast<uint4*>(dense), d_->index.data(), nullptr, vectors}
                                  : BlockCopyArgs{reinterpret_cast<const uint4*>(dense),
-                                                 reinterpret_cast<uint4*>(cache_.data()), nullptr, index_.data(), vectors};
-    LAUNCH(copy_blocks, dim3(static_cast<unsigned>(blocks_)), dim3(kStreamThreads), session_.stream, a);
+                                                 reinterpret_cast<uint4*>(d_->cache.data()), nullptr, d_->index.data(), vectors};
+    LAUNCH(copy_blocks, dim3(static_cast<unsigned>(d_->blocks)), dim3(kStreamThreads), session_.stream, a);
   }
   bool host_is_right(const u32* host) const {
-    for (int i = 0; i < blocks_; ++i)
-      for (size_t word = 0; word < block_words(); ++word)
-        if (host[i * block_words() + word] != bf16_pair(places_[i] * block_words() + word, session_.seed_of(kBuffer), kExponent))
-          return false;
+    for (int i = 0; i < d_->blocks; ++i)
+      for (size_t word = i % stride(); word < block_words(); word += stride())
+        if (host[i * block_words() + word] != right(d_->places[i] * block_words() + word)) return false;
     return true;
   }
   // What is not swapped in must be as it was.
   bool cache_is_right() const {
-    const std::vector<u32> cache = cache_.read();
-    for (int i = 0; i < blocks_; ++i)
-      for (size_t word = 0; word < block_words(); ++word)
-        if (cache[places_[i] * block_words() + word] != bf16_pair(i * block_words() + word, session_.seed_of(kBuffer), kExponent) ||
+    const std::vector<u32> cache = d_->cache.read();
+    for (int i = 0; i < d_->blocks; ++i)
+      for (size_t word = i % stride(); word < block_words(); word += stride())
+        if (cache[d_->places[i] * block_words() + word] != right(i * block_words() + word) ||
             cache[2 * i * block_words() + word] != ~0u)
           return false;
     return true;
   }
 
   Session& session_;
+  std::shared_ptr<SwapBlocks> d_;
   SwapMethod method_;
-  int blocks_;
-  size_t block_bytes_;
-  bool out_;
-  Device<u32> cache_;
-  Pinned host_;
-  Device<u32> staging_;
-  std::vector<int> places_;
-  Device<int> index_;
-  std::vector<void*> to_;
-  std::vector<const void*> from_;
-  std::vector<size_t> sizes_;
 };
 
 inline void add_swaps(Plan& plan, const Options& options, Session&) {
@@ -117,10 +126,11 @@ inline void add_swaps(Plan& plan, const Options& options, Session&) {
   const auto add = [&](int blocks, int size, const char* role) {
     for (const bool out : {true, false}) {
       const size_t block_bytes = static_cast<size_t>(size) << 10, bytes = blocks * block_bytes;
-      Group group{2, 13 * bytes, {}, [=](Session& s) {
+      Group group{2, 3 * bytes, {}, [=](Session& s) {
                     Subjects all;
+                    const auto data = std::make_shared<SwapBlocks>(s, blocks, block_bytes, out);
                     for (int method = 0; method < 4; ++method)
-                      all.push_back(std::make_unique<SwapSubject>(s, SwapMethod(method), blocks, block_bytes, out));
+                      all.push_back(std::make_unique<SwapSubject>(s, data, SwapMethod(method)));
                     return all;
                   }};
       for (const char* variant : {"loop", "batch", "gather", "mapped"})
