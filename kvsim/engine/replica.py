@@ -23,7 +23,7 @@ from kvsim.errors import CheckError
 from kvsim.metrics.requests import Ended, Journey, entering
 from kvsim.request import Request, Sequence
 from kvsim.scheduling.interface import Scheduler
-from kvsim.step import Short, StepPlan
+from kvsim.step import PoolUse, Short, StepPlan
 from kvsim.timing.interface import StepTiming
 
 OnEnd = Callable[[Ended], None]
@@ -36,6 +36,7 @@ class Replica:
     `reference_need` is the room in slots by which holes are judged while nothing waits. From `horizon_ps` on no step
     starts any more. A request that comes while `max_queued` sequences wait is rejected (None: no limit). `auditor`
     counts everything again after each step; `on_end` is called with the record of each request that has ended.
+    `number` tells replicas of a fleet apart: at one moment their steps end in this order.
     """
 
     def __init__(
@@ -52,8 +53,10 @@ class Replica:
         max_queued: int | None = None,
         auditor: Auditor | None = None,
         on_end: OnEnd | None = None,
+        number: int = 0,
     ) -> None:
         self.clock = clock
+        self._number = number
         self.scheduler = scheduler
         self.allocator = scheduler.allocator
         self.recording = recording
@@ -83,6 +86,8 @@ class Replica:
         """Samples whose prompt is still being computed, by the sequence that they will be."""
         self._leaving: list[Journey] = []
         """Requests whose client has gone; what runs of them by then leaves at the end of the step."""
+        self.between_steps: Callable[[], None] | None = None
+        """Called when a step is over and the next is not begun, if somebody wants something of an idle engine."""
 
     # What comes from outside.
 
@@ -98,7 +103,7 @@ class Replica:
         never = request.prompt_tokens >= self.max_model_len or need > allocator.most_slots
         refusal = None if never else self.scheduler.impossible(journey.sequence)
         if never or (refusal is None and self.scheduler.waiting_count >= self._max_queued):
-            use = self._flight.use(now) if self._flight else allocator.usage()
+            use = self._use()
             refusal = Short("never" if never else "queue", need, use.free, use.largest_hole)
         if refusal:
             self._ended(recording.rejected(now, journey, refusal))
@@ -141,11 +146,42 @@ class Replica:
             self._cut()
         self._audit()
 
+    @property
+    def over(self) -> bool:
+        """Everybody has come and gone."""
+        return self.exhausted and not self.live
+
+    @property
+    def computes_in_vain(self) -> bool:
+        """A step is in progress for nobody any more."""
+        return self._flight is not None and not self.scheduler.running_count
+
     def no_more(self) -> None:
-        """The last request has come."""
+        """See `Door`."""
+        self.exhaust()
+        self.recording.memory.close(self.clock.now_ps)
+
+    def exhaust(self) -> None:
+        """Nobody will come to it any more."""
         self.exhausted = True
         if self._flight is not None:
             self._nobody_left()
+
+    def more_come(self) -> None:
+        """See `Door`."""
+        self.exhausted = False
+
+    @property
+    def held_slots(self) -> int:
+        """Slots that live requests hold in the step in progress: neither free nor cached."""
+        use = self._use()
+        return use.used + use.unwritten + use.dead + use.moving
+
+    def _use(self) -> PoolUse:
+        """Where the slots are in the step in progress."""
+        if self._flight is None:
+            return self.allocator.usage()
+        return self._flight.use(self.clock.now_ps, over=self.clock.has_had_its_turn(self._number))
 
     def _nobody_left(self) -> bool:
         """What is in flight, or planned, computes for nobody, and nobody will come: the run is over now."""
@@ -173,17 +209,18 @@ class Replica:
     # Steps and leaps.
 
     def _schedule(self, delay_ps: int) -> None:
-        self._next = At(self.clock, delay_ps, STEP_END, self._step_over)
+        self._next = At(self.clock, delay_ps, STEP_END + self._number, self._step_over)
 
     def _cut(self) -> None:
         """Something happened that the flight does not know of."""
         now = self.clock.now_ps
-        if self._flight is not None and self._flight.cut(now):
+        if self._flight is not None and self._flight.cut(now, over=self.clock.has_had_its_turn(self._number)):
             self._schedule(self._flight.end_ps - now)
 
     def _step_over(self, event: Event) -> None:
         if event is not self._next:
             return
+        self.clock.takes_turn(self._number)
         if self._flight is not None:
             flight, self._flight = self._flight, None
             sampled = flight.finish(self.live)
@@ -200,6 +237,8 @@ class Replica:
                             self._end(sample, "cancelled")
                 self._leaving.clear()
                 self.hand_over()
+        if self.between_steps is not None:
+            self.between_steps()
         self._audit()
         if not self._nobody_left():
             self._begin()

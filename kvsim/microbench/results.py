@@ -151,6 +151,8 @@ def _take(runs: list[Run], line: int, record: dict[str, Any]) -> None:
         return
     if kind not in ("point", "skip", "error", "end"):
         raise InputError(f"{RECORD} is {kind!r}; it must be env, point, skip, error or end")
+    if not runs and kind == "error":
+        raise InputError(f"nothing was measured: {text(record, 'message')}")
     if not runs:
         raise InputError(f"is a {kind} before any env; a run begins with its env record")
     run = runs[-1]

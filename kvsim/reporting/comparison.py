@@ -6,6 +6,7 @@ from typing import Any
 
 from kvsim.content import LAYERS
 from kvsim.metrics.result import SCHEMA, Result
+from kvsim.reporting.replicas import SPREADS, spread, worth_telling
 from kvsim.step import CAUSES, CLASSES
 from kvsim.units import GIB
 
@@ -163,6 +164,11 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
         replace(row("goodput", "/s", 2, _at("goodput_per_s")), absent=tuple(_no_goodput(m) for m in every)),
     ]
     published = tuple(_published_rows(results))
+    replicas = tuple(
+        Row(label, unit, digits, tuple(spread(result, column, times) for result in results))
+        for label, column, unit, digits, times in SPREADS
+        if worth_telling(results, column)
+    )
     return [
         *([Group("Simulated / published", published)] if published else []),
         Group("KV memory, mean / peak", tuple(memory)),
@@ -172,6 +178,7 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
         *([Group("Times blocked", tuple(blocked))] if blocked else []),
         Group("Latency, p50 / p99", tuple(latency)),
         Group("Rates", tuple(rates)),
+        *([Group("Replicas, least / most", replicas)] if replicas else []),
     ]
 
 

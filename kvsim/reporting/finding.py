@@ -208,6 +208,8 @@ def _never(result: Result) -> str:
 
 def _refusals(tables: Mapping[str, Mapping[str, Sequence[Any]]]) -> Refusals:
     """The same from the tables of a run."""
+    if "requests" not in tables:
+        return Refusals()
     requests, events = tables["requests"], tables["events"]
     columns = (events.get(name, ()) for name in ("request", "outcome", "cause", "need_tokens"))
     rejected = [(who, cause, need) for who, outcome, cause, need in zip(*columns, strict=True) if outcome == "reject"]

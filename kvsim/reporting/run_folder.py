@@ -210,7 +210,8 @@ def folder_names(names: Sequence[str]) -> list[str]:
 
 
 def _has_memory(result: Result) -> bool:
-    return bool(result.metrics["pool_tokens"] and result.metrics["simulated_s"])
+    fleet = "replicas" in result.tables  # whose pools are not recorded over time
+    return bool(result.metrics["pool_tokens"] and result.metrics["simulated_s"] and not fleet)
 
 
 def _holds_a_run(folder: Path) -> bool:

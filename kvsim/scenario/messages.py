@@ -87,6 +87,9 @@ ARGUMENTS = {
     "max_num_batched_tokens": ("engine.max_num_batched_tokens",),
     "after_s": ("workload.cancel.after",),
     "times_output": ("workload.max_tokens.times_output",),
+    "warm": ("workload.warm",),
+    "tokenizer": ("workload.read.tokenizer",),
+    "chars_per_token": ("workload.read.chars_per_token",),
 }
 """What library functions call an argument, to the keys it may have been written as."""
 

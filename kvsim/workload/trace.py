@@ -14,7 +14,7 @@ from kvsim.workload.arguments import check_positive, check_whole
 from kvsim.workload.arrivals import as_written
 from kvsim.workload.readers import READERS, detect
 from kvsim.workload.readers.files.source import Source
-from kvsim.workload.readers.interface import Call, Identity, Intake, OnBadRow, Reader, Report, Row
+from kvsim.workload.readers.interface import Call, Identity, Intake, OnBadRow, Reader, Report, Row, Surveyed
 from kvsim.workload.readers.options import ReadOptions
 from kvsim.workload.streams import Streams
 from kvsim.workload.trace_contents import prompt_contents, prompt_layers
@@ -50,7 +50,7 @@ def opened(path: Path, name: str, format: str | None) -> tuple[Reader, Source]:
     return (detect(head, name) if format is None else READERS[format]), source
 
 
-class TraceTraffic:
+class TraceTraffic(Surveyed):
     """Requests as a trace recorded them: time, prompt tokens, output tokens; and what prompts share, if it says so.
 
     `trace` is a path or a name in `PACKAGED`; `format` a name in `READERS` (None: found by the header).

@@ -37,10 +37,11 @@ class Oracle:
     gemm_fixed_s: float = 5.0e-6
     knee: float = 3.0
     kv_bandwidth: float = 3.5e12
-    kv_walk: float = 4.0e10
+    kv_walk: float = 2.4e10
     kv_fixed_s: float = 6.0e-6
+    combine_s: float = 2.6e-6
     read_bandwidth: float = 3.8e12
-    read_walk: float = 5.0e10
+    read_walk: float = 2.1e10
     block_factor: dict[int, float] = field(
         default_factory=lambda: {0: 1.0, 1: 1.9, 8: 1.14, 16: 1.07, 32: 1.035, 64: 1.02, 128: 1.01}
     )
@@ -76,12 +77,17 @@ class Oracle:
 
     def read(self, total, longest, kv_heads, dim, block):
         whole = 4 * kv_heads * dim * total / self.read_bandwidth
-        return self.kv_fixed_s + self.block_factor[block] * max(whole, 4 * dim * longest / self.read_walk)
+        batch = total // longest
+        splits = max(1, min(self.sms * 8 // batch, longest // 64))
+        walk = 4 * kv_heads * dim * longest / splits / self.read_walk
+        return self.kv_fixed_s + self.block_factor[block] * max(whole, walk)
 
     def decode(self, batch, total, longest, heads, kv_heads, dim, block):
-        moved = 4 * kv_heads * dim * total + 4 * heads * dim * batch
-        busy = max(moved / self.kv_bandwidth, 4 * dim * longest / self.kv_walk)
-        return self.kv_fixed_s + self.group_factor[heads // kv_heads] * self.block_factor[block] * busy
+        ctas = kv_heads * batch
+        splits = max(1, min(-(-3 * self.sms // ctas), longest // 256, 64))
+        busy = max(4 * kv_heads * dim * total / self.kv_bandwidth, 4 * dim * longest / splits / self.kv_walk)
+        fixed = self.kv_fixed_s + (self.combine_s if splits > 1 else 0)
+        return fixed + self.group_factor[heads // kv_heads] * self.block_factor[block] * busy
 
     def prefill(self, tokens, prefix, heads, dim):
         pairs = tokens * prefix + tokens * (tokens + 1) / 2
@@ -158,7 +164,7 @@ def _decode(gpu, batch, contexts, heads, kv_heads, block, role, spread="even"):
     params = {"batch": batch, "context": total // batch, "heads": heads, "kv_heads": kv_heads, "head_dim": 128,
               "block": block, "spread": spread, "context_sum": total, "context_max": longest}  # fmt: skip
     seconds = gpu.decode(batch, total, longest, heads, kv_heads, 128, block)
-    return "decode_attn", _layout(block), params, role, seconds, 512 * (kv_heads * total + heads * batch), 0
+    return "decode_attn", _layout(block), params, role, seconds, 512 * kv_heads * total, 0
 
 
 def _calls(gpu):
@@ -196,6 +202,8 @@ def _steps(gpu):
             m, inner = batch + chunk, heads * 128
             matrices = ((inner + 2 * kv_heads * 128, hidden), (hidden, inner), (2 * wide, hidden), (hidden, wide))
             layer = sum(gpu.gemm(m, n, k) for n, k in matrices) + gpu.layer_s + more
+            for moved in (4 * m * hidden, 4 * m * hidden, 6 * m * wide):  # two norms and the gate
+                layer += gpu.hbm_fixed_s + moved / gpu.hbm["copy"]
             if batch:
                 layer += gpu.decode(batch, batch * context, context, heads, kv_heads, 128, 16)
             if chunk:
@@ -247,6 +255,21 @@ def records(gpu: Oracle, *, scatter: float = 0.0, unlike: float = 0.0, seed: int
             "rel_err": 1e-4, "sm_mhz": 1980, "temp_c": 50, "index": index, "t_offset_s": 0.1 * index,
         }  # fmt: skip
     yield {"type": "end", "points": len(rows), "failed": 0, "wall_s": 0.1 * len(rows), "complete": True}
+
+
+def few(rows):
+    """A run of some benchmarks at few sizes, with its end: what fits in a moment."""
+    *rows, end = [row for row in rows if row["type"] != "point" or _kept(row)]
+    return [*rows, {**end, "points": len(rows) - 1}]
+
+
+def _kept(row):
+    params = row["params"]
+    if row["bench"] == "gemm":
+        return row["role"] == "anchor" or (params["n"] == 6144 and params["m"] <= 512)
+    if row["bench"] == "decode_attn":
+        return (params["heads"], params["kv_heads"]) == (32, 8) and params["block"] in (0, 16)
+    return row["bench"] in ("hbm", "prefill_attn", "launch", "alloc", "h2d", "step")
 
 
 def write(path, found):

@@ -4,8 +4,9 @@ import pytest
 
 from kvsim.errors import InputError
 from kvsim.microbench.fit.fit import fit_results
+from kvsim.microbench.fit.trust import OVERRIDES
 from kvsim.microbench.results import read_results
-from tests.microbench.oracle import Oracle, records, write
+from tests.microbench.oracle import Oracle, few, records, write
 
 GPU = Oracle("NVIDIA H200", 132)
 
@@ -13,7 +14,8 @@ GPU = Oracle("NVIDIA H200", 132)
 @pytest.fixture
 def good():
     """A run as a GPU would write it."""
-    return [{**row, "backend": "cuda"} if row["type"] == "env" else row for row in records(GPU)]
+    env, *rows = few(records(GPU))
+    return [{**env, "backend": "cuda"}, *rows]
 
 
 def refusal(tmp_path, rows, accepted=()):
@@ -49,12 +51,13 @@ def test_a_fake_device_is_refused_whatever_its_backend_says(tmp_path, good):
 def test_a_wrong_result_is_refused_with_its_line(tmp_path, good):
     at = first(good, role="fit", bench="decode_attn")
     good[at]["verified"] = False
-    assert f"line {at + 1}: decode_attn" in refusal(tmp_path, good, ("drift", "few-points", "cut-short"))
+    assert f"line {at + 1}: decode_attn" in refusal(tmp_path, good, tuple(OVERRIDES))
 
 
 def test_a_kernel_that_was_not_checked_is_refused(tmp_path, good):
     good[first(good, role="fit", bench="gemm")]["verified"] = None
     assert "not checked" in refusal(tmp_path, good)
+    assert accepted(tmp_path, good, "unchecked")["accepted"] == ["unchecked"]
 
 
 def test_an_operation_that_computes_nothing_needs_no_check(tmp_path, good):

@@ -14,9 +14,9 @@ FEW = ("hbm", "gemm", "decode_attn", "launch")
 
 
 def drawn(folder, backend):
-    rows = [row for row in records(Oracle("NVIDIA H200", 132), scatter=0.01) if row.get("bench", "hbm") in FEW]
-    rows[0]["backend"] = backend
-    rows[-1]["points"] = len(rows) - 2
+    env, *rows, end = records(Oracle("NVIDIA H200", 132), scatter=0.01)
+    rows = [row for row in rows if row["bench"] in FEW]
+    rows = [{**env, "backend": backend}, *rows, {**end, "points": len(rows)}]
     found = fit_results(read_results(write(folder / "r.jsonl", rows)), accepted=("emulated",))
     return {path.name: path for path in write_figures(found, folder / "figures")}
 

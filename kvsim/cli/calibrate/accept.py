@@ -2,7 +2,7 @@
 
 import argparse
 
-CHOICES = ("emulated", "drift", "cut-short", "few-points")
+CHOICES = ("emulated", "drift", "unchecked", "cut-short", "few-points")
 
 
 def add_accept(parser: argparse.ArgumentParser) -> None:
@@ -14,5 +14,6 @@ def add_accept(parser: argparse.ArgumentParser) -> None:
         default=[],
         choices=CHOICES,
         help="let pass, and write down: emulated (no GPU took the times), drift (anchors moved by more than 3 %%), "
-        "cut-short (no end record), few-points (families with too few are left out); may be repeated",
+        "unchecked (kernels whose results nobody checked), cut-short (no end record), few-points (families with too "
+        "few are left out); may be repeated",
     )

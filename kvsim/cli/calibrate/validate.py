@@ -10,6 +10,8 @@ from kvsim.cli.options import add_output_options, one_thread
 
 GATE_MISSED = 1
 """Exit code where a gate is not met."""
+FEWEST_LISTED = 3
+"""Families with fewer held-out points are a line of the table, and whole in `--json`."""
 
 
 def add(actions: Any) -> None:
@@ -67,6 +69,8 @@ def _print(args: argparse.Namespace, found: Mapping[str, Any]) -> None:
         "dim",
     )
     for one in found["families"]:
+        if one["n"] < FEWEST_LISTED:
+            continue
         out.print()
         print_text(out, f"Worst of {one['bench']}", "bold")
         for point in one["worst"]:
@@ -76,7 +80,7 @@ def _print(args: argparse.Namespace, found: Mapping[str, Any]) -> None:
                 f"(line {point['line']})",
             )
     out.print()
-    for gate in found["gates"]:
+    for gate in sorted(found["gates"], key=lambda gate: gate["met"]):
         print_text(out, gate_line(gate))
     for name, missing in found["missing_us_per_layer"].items():
         print_text(out, f"steps ({name}) take {missing:.3g} us a layer beside their kernels; no score uses this", "dim")

@@ -52,7 +52,10 @@ def execute(args: argparse.Namespace) -> int:
         for one in folders:
             check_writable(one)
     with progress_bar(args) as progress, ExitStack() as stack:
-        pieces: list[Pieces] = [stack.enter_context(ParquetPieces(one)) for one in folders]
+        pieces: list[Pieces] = [
+            Dropped() if variant.settings.fleet else stack.enter_context(ParquetPieces(one))
+            for variant, one in zip(variants, folders, strict=bool(folders))
+        ]
         results = study.compare(
             [(variant.label, variant) for variant in variants],
             seed=args.seed,

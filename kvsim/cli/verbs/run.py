@@ -65,7 +65,7 @@ def execute(args: argparse.Namespace) -> int:
 
         pasted, flags = as_overrides(args.engine_args)
     loaded = scenario.load(args.scenario, overrides=[*pasted, *args.overrides], variant=args.variant)
-    with progress_bar(args) as progress, _pieces(args) as pieces:
+    with progress_bar(args) as progress, _pieces(args, fleet=loaded.settings.fleet is not None) as pieces:
         result = study.run(
             loaded,
             seed=args.seed,
@@ -106,10 +106,10 @@ def execute(args: argparse.Namespace) -> int:
     return 0
 
 
-def _pieces(args: argparse.Namespace) -> "AbstractContextManager[Pieces | None]":
+def _pieces(args: argparse.Namespace, *, fleet: bool) -> "AbstractContextManager[Pieces | None]":
     """Where the records of the run go: into the run folder, or nowhere; None: they are kept, as addresses are."""
     from kvsim.metrics.tables import Dropped, ParquetPieces
 
     if args.addresses:
         return nullcontext()
-    return nullcontext(Dropped()) if args.folder is None else ParquetPieces(args.folder)
+    return nullcontext(Dropped()) if args.folder is None or fleet else ParquetPieces(args.folder)

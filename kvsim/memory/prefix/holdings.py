@@ -125,6 +125,21 @@ class Holdings:
             holding.tables[number] = [0] * behind + blocks[behind:]
         holding.stored = hit.tokens // self.block_size
 
+    def leave_behind(self, holding: Holding, tokens: int) -> None:
+        """Keep the whole blocks of the first `tokens` tokens, as a sequence that has computed them and left. Mutates.
+
+        Only where one group of full attention holds all blocks; of `tokens` there must be room for.
+        """
+        size, pool = self.block_size, self.pool
+        hit = self._lookup.hit(holding.chain, tokens)
+        for table, blocks in zip(holding.tables, hit.tables, strict=True):
+            pool.hit(blocks)
+            table += blocks
+            table += pool.take(tokens // size - len(table))
+        holding.stored = hit.tokens // size
+        self.store(holding, tokens)
+        self.release(holding)
+
     def store(self, holding: Holding, tokens: int) -> None:
         """The full blocks of the first `tokens` tokens can be hit from now on, as far as they are kept. Mutates."""
         full = tokens // self.block_size

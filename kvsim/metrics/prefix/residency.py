@@ -78,6 +78,19 @@ class Residency:
             self.idle.add(now_ps - self._times_ps[last], gone)
             self.lifetime.add(now_ps - self._times_ps[since], gone)
 
+    def cleared(self) -> None:
+        """All is gone, and forgotten: whoever runs the engine has emptied the cache. That counts as no eviction."""
+        self._touched.clear()
+        self._since.clear()
+        self._copies.clear()
+
+    def begins(self) -> None:
+        """The run begins: what is cached by now was there before it, and what happened to that until now is no part of
+        the record."""
+        self.reuse_distance, self.reuse_gap = DurationHistogram(), DurationHistogram()
+        self.idle, self.lifetime = DurationHistogram(), DurationHistogram()
+        self.regret.clear()
+
     def admitted(
         self,
         now_ps: int,

@@ -116,7 +116,7 @@ def fitted_family(series: Series) -> Beginning:
         if series.family == "kv_read:bf16":
             return PagedRead(blocks)
         groups = groups_of(series.rows)
-        return PagedAttention(blocks, groups, reference=groups[0], split="split_tokens" in series.rows)
+        return PagedAttention(blocks, groups, reference=groups[0])
     return Line(series.family)
 
 

@@ -82,8 +82,6 @@ def decode_columns(params: Mapping[str, float]) -> dict[str, float]:
     }
     if "heads" in params:
         columns["heads"] = params["heads"]
-    if "split_tokens" in params:
-        columns["split_tokens"] = params["split_tokens"]
     return columns
 
 

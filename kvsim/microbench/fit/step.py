@@ -1,7 +1,8 @@
 """A step as the sum of its kernels: what the fitted families say of the composite `step` benchmark.
 
 A layer multiplies its tokens with four matrices (queries, keys and values; output; gate and up; down), those that
-decode attend to their contexts, and a prompt's chunk to itself and what is before it. Layers come one after the other.
+decode attend to their contexts, and a prompt's chunk to itself and what is before it. Two norms and the gate between
+up and down read and write activations at the rate of a copy. Layers come one after the other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,9 @@ from kvsim.microbench.fit.series import decode_columns, fitted, prefill_columns
 from kvsim.microbench.results import Point
 from kvsim.timing.families import Device, family
 from kvsim.timing.families.interface import Column, Values
+from kvsim.timing.families.measured.gemm import BF16_BYTES
+
+COPY = "hbm:copy"
 
 
 def kernels_s(points: Sequence[Point], parameters: Mapping[str, Values], device: Device) -> Column | None:
@@ -31,8 +35,17 @@ def kernels_s(points: Sequence[Point], parameters: Mapping[str, Values], device:
             layer += _one(decode, parameters, decode_columns(params), device)
         if params["chunk"] and prompt is not None:
             layer += _one(prompt, parameters, prefill_columns({**params, "tokens": params["chunk"]}), device)
+        if COPY in parameters:
+            layer += float(family(COPY).seconds(parameters[COPY], _activations(params), device).sum())
         total[at] = params["layers"] * layer
     return total
+
+
+def _activations(params: Mapping[str, float]) -> dict[str, Column]:
+    """Bytes that the norms and the gate move: a row read and one written, twice; two halves read, one written."""
+    tokens = BF16_BYTES * (params["batch"] + params["chunk"])
+    norm, gate = 2 * tokens * params["hidden"], 3 * tokens * params["intermediate"]
+    return {"bytes": np.array([norm, norm, gate], dtype=np.float64)}
 
 
 def matrices(params: Mapping[str, float]) -> dict[str, Column]:

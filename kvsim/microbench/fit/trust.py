@@ -20,6 +20,7 @@ MOST_DRIFT = 0.03
 OVERRIDES = {
     "emulated": "times that no GPU took",
     "drift": f"anchors that drifted by more than {100 * MOST_DRIFT:.0f} %",
+    "unchecked": "kernels whose results nobody checked (`--no-verify`)",
     "cut-short": "a run without its end",
     "few-points": "families with too few points, which are left out",
 }
@@ -50,7 +51,7 @@ def refuse(results: Results, accepted: Collection[str] = ()) -> list[str]:
             raise InputError(
                 f"{where}: its end says {run.end.points} points and {len(run.points)} are there; take the whole file"
             )
-    _verified(where, results.points)
+    _verified(where, results.points, accepted, needed)
     for name, drift in drifts(results).items():
         if drift > MOST_DRIFT:
             _overridable(
@@ -99,16 +100,17 @@ def _a_gpu(where: str, env: Env, accepted: Collection[str], needed: list[str]) -
         )
 
 
-def _verified(where: str, points: list[Point]) -> None:
+def _verified(where: str, points: list[Point], accepted: Collection[str], needed: list[str]) -> None:
     for point in points:
         if point.role != "fit":
             continue
-        if point.verified is False or (point.verified is None and BENCHES[point.bench].computes):
-            said = "wrong" if point.verified is False else "not checked"
-            raise InputError(
-                f"{where}, line {point.line}: {point.label}: its result is {said} (verified "
-                f"{'false' if point.verified is False else 'null'}); every point that is fitted must be verified"
-            )
+        place = f"{where}, line {point.line}: {point.label}"
+        right = "every point that is fitted must be verified"
+        if point.verified is False:
+            raise InputError(f"{place}: its result is wrong (verified false); {right}")
+        if point.verified is None and BENCHES[point.bench].computes:
+            message = f"{place}: its result is not checked (verified null); {right}"
+            _overridable("unchecked", message, accepted, needed)
 
 
 def _overridable(name: str, message: str, accepted: Collection[str], needed: list[str]) -> None:

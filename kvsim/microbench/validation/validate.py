@@ -14,6 +14,7 @@ from kvsim.microbench.validation.baselines import datasheet_s, line_of_others_s,
 from kvsim.microbench.validation.scores import score
 from kvsim.timing.families import Device, family
 from kvsim.timing.families.interface import Column, Values
+from kvsim.timing.families.measured import Line
 from kvsim.timing.fitting.calibration import Calibration
 
 STEP = "step"
@@ -82,7 +83,9 @@ def _scored(
     name: str, own: str | None, points: Sequence[Point], predicted: Column, line: Column, device: Device
 ) -> dict[str, Any]:
     datasheet = np.array([datasheet_s(point, device) for point in points])
-    bench = name.replace(":", " ") if name.startswith(STEP) else points[0].bench
+    # Of kernels one family is all of a benchmark; lines (copies, allocations, steps) are one for each variant.
+    kind, _, variant = name.partition(":")
+    bench = f"{kind} {variant.replace('_', ' ')}" if isinstance(family(name), Line) else points[0].bench
     return {"family": name, "bench": bench, "fitted": own} | score(
         points, predicted, {"datasheet": datasheet, "line": line}
     )

@@ -6,7 +6,7 @@ all GPUs' fits; a narrower type's family borrows from the next wider one's.
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 from kvsim.errors import InputError
 from kvsim.timing.families import device, family
 from kvsim.timing.families.interface import starts
+from kvsim.timing.families.measured import STANDS_FOR
 from kvsim.timing.fitting.robust import Fitted, median_of
 
 FITTED = "fitted to published measurements"
@@ -55,6 +56,8 @@ class Entry:
     p90_abs_error: float
     groups: tuple[str, ...] = ()
     """Shapes that the fit has seen."""
+    provenance: str = ""
+    """Where it comes from, if it is not where the calibration as a whole does."""
 
     def as_json(self) -> dict[str, Any]:
         """For a data file: every parameter with unit, value and standard error."""
@@ -97,11 +100,22 @@ class Calibration:
         left = set(gpus)
         return Calibration({key: one for key, one in self.entries.items() if key[0] not in left}, self.provenance)
 
+    def over(self, others: "Calibration") -> "Calibration":
+        """These fits, and of `others` those that none of these stands for; each keeps its provenance."""
+        own = {(gpu, name.partition(":")[0]) for gpu, name in self.entries if name.startswith("prefill_attention")}
+        below = {
+            key: replace(one, provenance=one.provenance or others.provenance)
+            for key, one in others.entries.items()
+            # Of prompts one kind of kernel fits a GPU: another's fit to it would stand beside the one chosen here.
+            if (key[0], key[1].partition(":")[0]) not in own
+        }
+        return Calibration({**below, **self.entries}, self.provenance, self.about)
+
     def values(self, gpu: str, name: str) -> tuple[dict[str, float], str]:
         """(parameters of that family on that GPU, where they come from)."""
         own = self.entries.get((gpu, name))
         if own is not None:
-            return own.values, self.provenance
+            return own.values, own.provenance or self.provenance
         arch = device(gpu).arch
         others = {one.gpu: one.values for (_, kind), one in self.entries.items() if kind == name}
         near = {other: values for other, values in others.items() if device(other).arch == arch}
@@ -133,7 +147,8 @@ class Calibration:
 
 
 class Parameters(dict[str, Mapping[str, float]]):
-    """Parameters by family of one GPU; a family is looked up when it is first asked for.
+    """Parameters by family of one GPU; a family is looked up when it is first asked for, those that its own
+    microbenchmarks decided are there from the start.
 
     In a model, engines fuse the quantisation of activations into the kernel before: narrow linear layers keep the fixed
     cost of the 16-bit ones and lose the time of quantising that a lone micro-benchmark shows.
@@ -142,6 +157,9 @@ class Parameters(dict[str, Mapping[str, float]]):
     def __init__(self, calibration: Calibration, gpu: str) -> None:
         super().__init__()
         self._calibration, self._gpu = calibration, gpu
+        for name in set(STANDS_FOR.values()):
+            if (gpu, name) in calibration.entries:
+                self[name] = calibration.entries[gpu, name].values
 
     def __missing__(self, name: str) -> Mapping[str, float]:
         values, _ = self._calibration.values(self._gpu, name)
@@ -170,7 +188,11 @@ def read(path: Path) -> Calibration:
     """The calibration in a file that `kvsim calibrate fit` wrote. Raises InputError naming the file."""
     try:
         return of_json(json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); give a calibration that `kvsim calibrate fit` wrote"
+        ) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}: is no calibration ({error!r}); `kvsim calibrate fit` writes one") from None
 
 

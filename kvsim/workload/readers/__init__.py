@@ -15,9 +15,11 @@ from kvsim.workload.readers.hashes.llmservingsim import LlmServingSimReader
 from kvsim.workload.readers.hashes.mooncake import MooncakeReader
 from kvsim.workload.readers.hashes.servegen_offline import ServeGenOfflineReader
 from kvsim.workload.readers.interface import Reader, shown
+from kvsim.workload.readers.sessions.aiperf_records import AiperfRecordsReader
 from kvsim.workload.readers.sessions.applied_compute import AppliedComputeReader
 from kvsim.workload.readers.sessions.benchmark import BenchmarkReader
 from kvsim.workload.readers.sessions.copilot import CopilotReader
+from kvsim.workload.readers.sessions.guidellm import GuidellmReader
 from kvsim.workload.readers.sessions.tracelab import TraceLabReader
 from kvsim.workload.readers.sessions.weka import WekaReader
 from kvsim.workload.readers.tables.azure import AzureReader
@@ -38,6 +40,7 @@ READERS: dict[str, Reader] = {
         *(MooncakeReader(), BailianReader(), ServeGenOfflineReader(), LlmServingSimReader()),
         *(DynamoReader(), DynamoAgenticReader()),
         *(WekaReader(), CopilotReader(), TraceLabReader(), AppliedComputeReader(), BenchmarkReader()),
+        *(AiperfRecordsReader(), GuidellmReader()),
         *(OtelReader(), ShareGptReader(), AiperfTurnsReader(), AiperfSingleTurnReader()),
         *(VllmCustomReader(), OpenAiBatchReader(), TableReader()),
     )

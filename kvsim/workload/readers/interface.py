@@ -5,6 +5,7 @@ of this room. `TraceRequest` is what all formats become; `Row` is the short form
 sharing needs, for which a reader may have a faster way.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
@@ -157,6 +158,32 @@ class Report:
     hash_scope: Scope = "none"
     block_tokens: int = 0
     notes: dict[str, int] = field(default_factory=dict)
+
+
+class Surveyed(ABC):
+    """Traffic that was read from a trace, and can say what that holds."""
+
+    stands_alone = False
+    """It would follow sessions, and the trace has none."""
+
+    @abstractmethod
+    def survey(self) -> Report:
+        """What the trace holds; reads it if nobody has."""
+
+    @property
+    @abstractmethod
+    def report(self) -> Report | None:
+        """The same as far as it was read; None where it was not."""
+
+    @property
+    @abstractmethod
+    def prefix_identity(self) -> Identity:
+        """Whether the trace tells which prompts begin alike."""
+
+    @property
+    @abstractmethod
+    def block_tokens(self) -> int | None:
+        """By how many tokens it tells prompts apart; None: not by blocks, or it is not asked."""
 
 
 def shown(value: object) -> str:

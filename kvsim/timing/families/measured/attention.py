@@ -6,7 +6,9 @@ Reading (`kv_read`, a checksum) and decode attention:
 
 `block factor`: how many times as long KV takes in blocks of that size as in one piece; `group factor`: likewise for so
 many query heads a KV head, against the smallest group measured. The longest walk is what one block of threads reads
-alone, at the rate that one of them reaches: it rules where few of them run.
+alone, at the rate that one of them reaches: it rules where few of them run. Contexts are split over blocks of threads
+by the rules of the benchmarks' kernels (`splits_for` in microbench/cuda/bench/decode.h, and kv_read.h), which the
+numbers below repeat: so many blocks of threads a multiprocessor, none of fewer tokens, no more than so many.
 
 Prompts: t = fixed + 4 heads x head dim x (pairs + ramp x tokens) / peak
 
@@ -27,6 +29,13 @@ BF16_BYTES = 2
 BLOCKS = (1, 8, 16, 32, 64, 128)
 GROUPS = (1, 4, 5, 7, 8, 16)
 SPREAD = 3.0
+WALKS = 100.0
+"""About as many blocks of threads together reach the bandwidth: where fits of a walk begin."""
+
+READ_CTAS, READ_TOKENS = 8, 64
+"""Of `kv_read`: blocks of threads a multiprocessor, and the fewest tokens that one of them reads."""
+DECODE_CTAS, DECODE_TOKENS, DECODE_SPLITS = 3, 256, 64
+"""Of decode attention, likewise, and into how many parts a context is split at most."""
 
 
 def _factors(kind: str, sizes: Sequence[int], meaning: str) -> tuple[Parameter, ...]:
@@ -51,12 +60,14 @@ _READING = (
     Parameter("bandwidth_gb_s", "GB/s", 2000.0, 1.0, 1e5, "at which KV is read", spread=SPREAD),
     Parameter("walk_gb_s", "GB/s", 20.0, 0.01, 1e4, "at which one block of threads reads alone", spread=SPREAD),
 )
-COMBINE = Parameter("combine_us", "us", 1.0, 0.001, 1000.0, "of adding up split contexts", spread=SPREAD)
 
 
 class PagedRead:
-    """Reading KV alone. Columns: `sequences`, `context` (mean), `kv_heads`, `head_dim`; optional: `block` (0 or absent:
-    in one piece), `context_max`, `split_tokens` (absent: contexts are not split)."""  # fmt: skip
+    """Reading KV alone. Columns: `sequences`, `context` (mean), `kv_heads`, `head_dim`.
+
+    Optional: `block` (0 or absent: in one piece), `context_max`, `kv_elements` (what a token of one KV head holds,
+    unless 2 x `head_dim`).
+    """
 
     name = "kv_read:bf16"
     columns: Sequence[str] = ("sequences", "context", "kv_heads", "head_dim")
@@ -65,52 +76,50 @@ class PagedRead:
         self.parameters: Sequence[Parameter] = (*_READING, *_factors("block", blocks, "as long as KV in one piece"))
 
     def seconds(self, values: Values, rows: Rows, device: Device) -> Column:
-        """See `Family`. The device does not matter."""
-        return np.asarray(MICROSECOND * values["fixed_us"] + _reading_s(values, rows, kv_bytes(rows)))
+        """See `Family`."""
+        wanted = np.floor(READ_CTAS * device.units / rows["sequences"])
+        splits = np.maximum(1, np.minimum(wanted, np.floor(_longest(rows) / READ_TOKENS)))
+        walk = kv_token_bytes(rows) * _longest(rows) / splits
+        return np.asarray(MICROSECOND * values["fixed_us"] + _reading_s(values, rows, walk))
 
     def begin(self, rows: Rows, seconds: Column) -> dict[str, float]:
         """Where a fit begins: the best rate seen."""
-        return _begin(kv_bytes(rows), rows, seconds)
+        return _begin(rows, seconds)
 
 
 class PagedAttention:
     """Decode attention. Columns: those of reading, and `heads`.
 
-    `groups`: query heads a KV head that have a factor; the `reference` among them has 1, which is not fitted. `split`:
-    some contexts are split, and combining them takes time.
+    `groups`: query heads a KV head that have a factor; the `reference` among them has 1, which is not fitted.
     """
 
     name = "paged_attention:bf16"
     columns: Sequence[str] = ("sequences", "context", "heads", "kv_heads", "head_dim")
 
     def __init__(
-        self,
-        blocks: Sequence[int] = BLOCKS,
-        groups: Sequence[int] = GROUPS,
-        *,
-        reference: int | None = None,
-        split: bool = True,
+        self, blocks: Sequence[int] = BLOCKS, groups: Sequence[int] = GROUPS, *, reference: int | None = None
     ) -> None:
         self.known = {} if reference is None else {f"group_{reference}_factor": 1.0}
         self.parameters: Sequence[Parameter] = (
             *_READING,
-            *((COMBINE,) if split else ()),
+            Parameter("combine_us", "us", 1.0, 0.001, 1000.0, "of adding up split contexts", spread=SPREAD),
             *_factors("block", blocks, "as long as KV in one piece"),
             *_factors("group", [size for size in groups if size != reference], "as long as with the smallest group"),
         )
 
     def seconds(self, values: Values, rows: Rows, device: Device) -> Column:
-        """See `Family`. The device does not matter."""
+        """See `Family`."""
         group = factor("group", rows["heads"] / rows["kv_heads"], {**values, **self.known})
-        split = rows.get("split_tokens")
-        total = MICROSECOND * values["fixed_us"] + group * _reading_s(values, rows, decode_bytes(rows))
-        if split is not None and "combine_us" in values:
-            total = total + MICROSECOND * values["combine_us"] * (_longest(rows) > split)
-        return np.asarray(total)
+        wanted = np.ceil(DECODE_CTAS * device.units / (rows["kv_heads"] * rows["sequences"]))
+        most = np.maximum(1, np.floor(_longest(rows) / DECODE_TOKENS))
+        splits = np.maximum(1, np.minimum(np.minimum(wanted, most), DECODE_SPLITS))
+        walk = kv_token_bytes(rows) / rows["kv_heads"] * _longest(rows) / splits
+        fixed_us = values["fixed_us"] + values["combine_us"] * (splits > 1)
+        return np.asarray(MICROSECOND * fixed_us + group * _reading_s(values, rows, walk))
 
     def begin(self, rows: Rows, seconds: Column) -> dict[str, float]:
         """Where a fit begins: the best rate seen."""
-        return _begin(decode_bytes(rows), rows, seconds)
+        return {**_begin(rows, seconds), "combine_us": 0.1 * float(seconds.min()) / MICROSECOND}
 
 
 class CausalAttention:
@@ -139,14 +148,9 @@ class CausalAttention:
         }
 
 
-def kv_bytes(rows: Rows) -> Column:
-    """Keys and values of all contexts."""
-    return np.asarray(2 * BF16_BYTES * rows["kv_heads"] * rows["head_dim"] * rows["sequences"] * rows["context"])
-
-
-def decode_bytes(rows: Rows) -> Column:
-    """The same with queries and outputs."""
-    return np.asarray(kv_bytes(rows) + 2 * BF16_BYTES * rows["heads"] * rows["head_dim"] * rows["sequences"])
+def kv_token_bytes(rows: Rows) -> Column:
+    """Keys and values of one token, of all KV heads."""
+    return np.asarray(BF16_BYTES * rows.get("kv_elements", 2 * rows["head_dim"]) * rows["kv_heads"])
 
 
 def pair_flops(rows: Rows, pairs: Column | None = None) -> Column:
@@ -161,19 +165,17 @@ def _longest(rows: Rows) -> Column:
     return rows.get("context_max", rows["context"])
 
 
-def _reading_s(values: Values, rows: Rows, moved: Column) -> Column:
-    walked = np.minimum(_longest(rows), rows.get("split_tokens", np.inf))
-    walk = 2 * BF16_BYTES * rows["head_dim"] * walked / values["walk_gb_s"]
-    together = np.maximum(moved / values["bandwidth_gb_s"], walk) / GB
+def _reading_s(values: Values, rows: Rows, walk: Column) -> Column:
+    moved = kv_token_bytes(rows) * rows["sequences"] * rows["context"]
+    together = np.maximum(moved / values["bandwidth_gb_s"], walk / values["walk_gb_s"]) / GB
     return np.asarray(factor("block", rows.get("block", np.zeros_like(moved)), values) * together)
 
 
-def _begin(moved: Column, rows: Rows, seconds: Column) -> dict[str, float]:
+def _begin(rows: Rows, seconds: Column) -> dict[str, float]:
+    moved = kv_token_bytes(rows) * rows["sequences"] * rows["context"]
     rate = float((moved / seconds).max()) / GB
-    walked = 2 * BF16_BYTES * rows["head_dim"] * np.minimum(_longest(rows), rows.get("split_tokens", np.inf))
     return {
         "fixed_us": 0.5 * float(seconds.min()) / MICROSECOND,
         "bandwidth_gb_s": rate,
-        "walk_gb_s": float((walked / seconds).max()) / GB,
-        "combine_us": 0.1 * float(seconds.min()) / MICROSECOND,
+        "walk_gb_s": rate / WALKS,
     }

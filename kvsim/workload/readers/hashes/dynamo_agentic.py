@@ -69,7 +69,7 @@ class DynamoAgenticReader(BaseReader):
             if not links.is_new(id, _ID):
                 continue
             request = TraceRequest(id, prompt, output, after=after, blocks=tuple(ids), block_tokens=size)
-            play = str(row.get(_PLAY, ""))
+            play = request.play = str(row.get(_PLAY, ""))
             request.scope = play if is_local else ""
             request.session = f"{play}/{row.get(_SESSION, '')}"
             if not after:
