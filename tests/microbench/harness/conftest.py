@@ -11,7 +11,9 @@ def builds(tmp_path_factory, worker_id):
     if emulation.gpp() is None:
         pytest.skip("no g++ on this machine")
     base = tmp_path_factory.getbasetemp()
-    return (base if worker_id == "master" else base.parent) / "microbench-builds"
+    folder = (base if worker_id == "master" else base.parent) / "microbench-builds"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture(scope="session")

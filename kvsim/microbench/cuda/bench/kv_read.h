@@ -4,12 +4,17 @@
 #include "../harness/options.h"
 #include "kv_cache.h"
 
+// As many splits of each request as it takes to give every SM eight CTAs, none shorter than 64 tokens.
+inline int read_splits(const std::vector<int>& contexts, int sms) {
+  return std::max(1, std::min(sms * 8 / static_cast<int>(contexts.size()), contexts[0] / 64));
+}
+
 class KvReadSubject : public Subject {
  public:
   KvReadSubject(Session& session, std::shared_ptr<KvPool> pool, int block)
       : session_(session), pool_(std::move(pool)), layout_(pool_->contexts, block, session.seed), table_(layout_.table()),
         requests_(static_cast<int>(pool_->contexts.size())),
-        splits_(std::max(1, std::min(session.sms() * 8 / requests_, pool_->contexts[0] / 64))),
+        splits_(read_splits(pool_->contexts, session.sms())),
         sums_(static_cast<size_t>(requests_) * splits_) {}
   void enqueue(int pass) override {
     const KvReadArgs a{pool_->view(layout_, table_, pass), sums_.data()};

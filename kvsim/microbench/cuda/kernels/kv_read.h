@@ -27,7 +27,7 @@ struct KvReadArgs {
 
 // Grid: (splits, requests). Each CTA adds up all words of its share of the tokens.
 template <bool kPaged>
-__global__ void __launch_bounds__(kStreamThreads) kv_read(KvReadArgs a) {
+__global__ void __launch_bounds__(kStreamThreads, 4) kv_read(KvReadArgs a) {
   const int request = blockIdx.y, splits = gridDim.x, context = a.cache.context[request];
   const int share = (context + splits - 1) / splits;
   const int first = blockIdx.x * share, last = first + share < context ? first + share : context;
