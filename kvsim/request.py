@@ -41,6 +41,8 @@ class Request:
     """Which turn of its session, or of an agent's part of it, from 0."""
     slo_class: str = ""
     """The class of service that its client has."""
+    answer: Run | None = None
+    """What the output of its first sample is, if that is known; None: like no other tokens."""
 
 
 @dataclass(slots=True, eq=False)

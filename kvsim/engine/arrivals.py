@@ -1,13 +1,13 @@
-"""Requests that come in because others have ended: a closed loop."""
+"""How requests come in: by themselves, one after the other, or because others have ended (a closed loop)."""
 
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
 from itertools import islice
+from typing import Protocol
 
 from simpy import Event
 
 from kvsim.engine.clock import ARRIVAL, At, Clock
-from kvsim.engine.replica import Replica
 from kvsim.errors import InputError, PastClockError
 from kvsim.metrics.requests import Ended
 from kvsim.request import Request
@@ -17,6 +17,50 @@ After = Callable[[int, int, str, int], Iterable[Request]]
 come because of it, none of them before that moment."""
 
 _IN_ORDER = "requests must come in order of arrival"
+
+
+class Door(Protocol):
+    """Where requests come in: a replica, or a fleet of them."""
+
+    def submit(self, request: Request) -> None:
+        """A request arrives now."""
+
+    def no_more(self) -> None:
+        """The last request that is known has come: the measured window closes here, unless there are more."""
+
+    def more_come(self) -> None:
+        """There are: one is known after all."""
+
+
+class Arrivals:
+    """Brings the requests in, with one event for each moment; with the last one the measured window closes."""
+
+    def __init__(self, clock: Clock, requests: Iterator[Request | None], door: Door) -> None:
+        self._clock = clock
+        self._requests = requests
+        self._door = door
+        self._next: Request | None = None
+        At(clock, 0, ARRIVAL, self._arrive)
+
+    def _arrive(self, event: Event) -> None:
+        """The next one is here, and all who come with it."""
+        clock, submit = self._clock, self._door.submit
+        if self._next is not None:
+            submit(self._next)
+        for request in self._requests:
+            if request is None:
+                return
+            delay = request.arrival_ps - clock.now_ps
+            if delay > 0:
+                self._next = request
+                At(clock, delay, ARRIVAL, self._arrive)
+                return
+            if delay < 0:
+                raise InputError(
+                    f"request {request.id} arrives at {request.arrival_ps} ps, before the one ahead of it; {_IN_ORDER}"
+                )
+            submit(request)
+        self._door.no_more()
 
 
 class Feedback:
@@ -40,22 +84,22 @@ class Feedback:
         self._next: Event | None = None
         self._next_ps = 0
         self._busy = False
-        self._replica: Replica | None = None
+        self._door: Door | None = None
 
-    def begin(self, replica: Replica) -> None:
+    def begin(self, door: Door) -> None:
         """Let the first requests come."""
-        self._replica = replica
+        self._door = door
         self._pull()
         self._arm()
 
     def ended(self, record: Ended) -> None:
         """A request has ended. Mutates."""
-        replica = self._replica
-        assert replica is not None
+        door = self._door
+        assert door is not None
         try:
             for request in self._after(record.id, record.end_ps, record.end, record.generated_tokens):
                 self._know(request)
-                replica.exhausted = False
+                door.more_come()
         except PastClockError:
             if not self._stops:
                 raise
@@ -86,15 +130,14 @@ class Feedback:
     def _due(self, event: Event) -> None:
         if event is not self._next:
             return
-        now, replica = self._clock.now_ps, self._replica
-        assert replica is not None
+        now, door = self._clock.now_ps, self._door
+        assert door is not None
         while self._stream_ps == now:
             self._pull()
         self._busy = True
         while self._known and self._known[0][0] == now:
-            replica.submit(heappop(self._known)[2])
+            door.submit(heappop(self._known)[2])
         self._busy, self._next = False, None
         if not self._known and not self._more:
-            replica.no_more()
-            replica.recording.memory.close(now)
+            door.no_more()
         self._arm()

@@ -5,6 +5,7 @@ then the horizon. The order of events at the same time must not depend on when t
 schedules its end much earlier than the steps it replaces would.
 """
 
+import sys
 from collections.abc import Callable
 
 from simpy import Environment, Event
@@ -12,7 +13,8 @@ from simpy import Environment, Event
 ARRIVAL = 1
 """SimPy's NORMAL priority: what comes from outside."""
 STEP_END = 2
-HORIZON = 3
+"""Of the first replica; those of the others come one after the other, so that no two of them are ever tied."""
+HORIZON = sys.maxsize
 
 
 class Clock(Environment):
@@ -20,6 +22,18 @@ class Clock(Environment):
 
     def __init__(self) -> None:
         super().__init__(initial_time=0)
+        self._turn_ps = -1
+        self._turn = -1
+
+    def takes_turn(self, number: int) -> None:
+        """The steps of the replica with this number that end now end here, and those of all before it have."""
+        if self._turn_ps != self.now_ps:
+            self._turn_ps, self._turn = self.now_ps, -1
+        self._turn = max(self._turn, number)
+
+    def has_had_its_turn(self, number: int) -> bool:
+        """Whatever happens now happens after a step of this replica that ends now, whether it is seen to end or not."""
+        return self._turn >= number and self._turn_ps == self.now_ps
 
     @property
     def now_ps(self) -> int:

@@ -27,12 +27,15 @@ class Flight(Protocol):
         """Preempted sequences for which a token has come of it all the same; known once it has finished."""
         ...
 
-    def cut(self, now_ps: int) -> bool:
-        """Something happened that was not foreseen: end with the step in progress. True if that is sooner."""
+    def cut(self, now_ps: int, *, over: bool) -> bool:
+        """Something happened that was not foreseen: end with the step in progress. True if that is sooner.
+
+        A step that ends at this very moment is over already, or still in progress.
+        """
         ...
 
-    def use(self, now_ps: int) -> PoolUse:
-        """Where the slots are in the step in progress."""
+    def use(self, now_ps: int, *, over: bool) -> PoolUse:
+        """Where the slots are in the step in progress; `over` as above."""
         ...
 
     def finish(self, live: Mapping[int, Journey]) -> list[Sequence]:
@@ -86,11 +89,11 @@ class StepInFlight:
         """See `Flight`."""
         return self.plan.late
 
-    def cut(self, now_ps: int) -> bool:
+    def cut(self, now_ps: int, *, over: bool) -> bool:
         """See `Flight`; a step cannot be cut."""
         return False
 
-    def use(self, now_ps: int) -> PoolUse:
+    def use(self, now_ps: int, *, over: bool) -> PoolUse:
         """See `Flight`."""
         return self._allocator.usage()
 
@@ -148,11 +151,11 @@ class LeapInFlight:
         self._beside = beside
         self._batch = batch
 
-    def cut(self, now_ps: int) -> bool:
+    def cut(self, now_ps: int, *, over: bool) -> bool:
         """See `Flight`."""
         elapsed = now_ps - self.start_ps
         steps = self._ramp.done_by(elapsed, self._steps)
-        if self._ramp.until(steps) < elapsed or not steps:
+        if self._ramp.until(steps) < elapsed or not steps or over:
             steps += 1
         if steps >= self._steps:
             return False
@@ -160,10 +163,10 @@ class LeapInFlight:
         self.end_ps = self.start_ps + self._ramp.until(steps)
         return True
 
-    def use(self, now_ps: int) -> PoolUse:
+    def use(self, now_ps: int, *, over: bool) -> PoolUse:
         """See `Flight`."""
-        # A step that ends at this very moment is still in progress: what comes from outside comes first.
-        return self._leap.use_at(self._ramp.done_by(now_ps - self.start_ps - 1, self._steps))
+        until_ps = now_ps - self.start_ps - (not over)
+        return self._leap.use_at(self._ramp.done_by(until_ps, self._steps))
 
     def finish(self, live: Mapping[int, Journey]) -> list[Sequence]:
         """See `Flight`."""

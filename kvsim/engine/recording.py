@@ -1,13 +1,14 @@
 """Everything that is written down about a run, in one place, so that the replica itself stays about time."""
 
 from collections.abc import Mapping
+from collections.abc import Sequence as Seq
 
 from kvsim.content import Layers
 from kvsim.engine.addresses import AddressRecorder
 from kvsim.engine.clock import Clock
 from kvsim.engine.duplicates import Duplicates
 from kvsim.engine.gaps import TokenGaps
-from kvsim.engine.prefixes import CacheWatch
+from kvsim.engine.prefixes import CacheWatch, Follower
 from kvsim.memory.interface import Allocator
 from kvsim.metrics.memory import NOTHING, Batch, Beside, Levels, MemoryRecorder, Ramp
 from kvsim.metrics.requests import Ended, Journey, RequestLog
@@ -32,11 +33,13 @@ class Recording:
         clock: Clock | None = None,
         layers: Layers | None = None,
         kv_events: bool = False,
+        follower: Follower | None = None,
         pieces: Pieces | None = None,
+        slo_classes: Seq[str] = (),
         fitted: FittedRange | None = None,
     ) -> None:
         self.occupancy = Occupancy()
-        self.requests = RequestLog(pieces, caches=allocator.caches)
+        self.requests = RequestLog(pieces, caches=allocator.caches, classes=slo_classes)
         self.memory = MemoryRecorder(
             allocator.pool_slots,
             self.occupancy,
@@ -47,11 +50,17 @@ class Recording:
         )
         self.addresses = AddressRecorder(allocator) if addresses else None
         """Only where somebody asks for it."""
-        self.cache = CacheWatch(allocator, clock, layers, kv_events=kv_events) if clock and allocator.caches else None
+        self.cache = (
+            CacheWatch(allocator, clock, layers, kv_events=kv_events, follower=follower)
+            if clock and allocator.caches
+            else None
+        )
         """Only where something can be found again."""
         self.upkeep = allocator.upkeep
         self.duplicates = Duplicates()
         self.gaps = TokenGaps(warmup_ps=warmup_ps)
+        self.flushes: list[tuple[int, int | None]] = []
+        """When the cache was to be emptied, and when that was done (None: never)."""
         self.copied_slots = 0
         self.gathered_slots = 0
         self.swapped_slots = 0
@@ -65,6 +74,17 @@ class Recording:
         """Only where step times were fitted to some range of batches."""
         self._saturated_only = window == "saturated"
         self._keeps = allocator.keeps
+
+    def begins(self, cached_slots: int) -> None:
+        """The run begins with so many slots cached; what it took to fill them is no part of the record."""
+        self.memory.rest(0, cached_slots)
+        if self.cache is not None:
+            self.cache.residency.begins()
+
+    def emptied(self, asked_ps: int, now_ps: int) -> None:
+        """The cache was emptied, which somebody had asked for at `asked_ps`."""
+        self.flushes.append((asked_ps, now_ps))
+        self.memory.emptied(now_ps)
 
     def over(self, now_ps: int) -> None:
         """The run is over: what was not handed over yet is now, where records are handed over."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 
 from simpy import Event
 
+from kvsim.content import own_stream
 from kvsim.engine.ahead import Foresight
 from kvsim.engine.check import Auditor
 from kvsim.engine.clock import ARRIVAL, STEP_END, At, Clock
@@ -23,11 +24,14 @@ from kvsim.errors import CheckError
 from kvsim.metrics.requests import Ended, Journey, entering
 from kvsim.request import Request, Sequence
 from kvsim.scheduling.interface import Scheduler
-from kvsim.step import Short, StepPlan
+from kvsim.step import PoolUse, Short, StepPlan
 from kvsim.timing.interface import StepTiming
 
 OnEnd = Callable[[Ended], None]
 """Called with the record of a request that has just ended."""
+
+Over = Callable[[Request], Iterable[int]]
+"""Called with a request that has ended; gives the ids of those whose own tokens no later one holds."""
 
 
 class Replica:
@@ -35,7 +39,9 @@ class Replica:
 
     `reference_need` is the room in slots by which holes are judged while nothing waits. From `horizon_ps` on no step
     starts any more. A request that comes while `max_queued` sequences wait is rejected (None: no limit). `auditor`
-    counts everything again after each step; `on_end` is called with the record of each request that has ended.
+    counts everything again after each step; `on_end` is called with the record of each request that has ended, and then
+    `over` with the request: it gives the ids of those whose own tokens nobody will come with any more.
+    `number` tells replicas of a fleet apart: at one moment their steps end in this order.
     """
 
     def __init__(
@@ -52,8 +58,11 @@ class Replica:
         max_queued: int | None = None,
         auditor: Auditor | None = None,
         on_end: OnEnd | None = None,
+        over: Over | None = None,
+        number: int = 0,
     ) -> None:
         self.clock = clock
+        self._number = number
         self.scheduler = scheduler
         self.allocator = scheduler.allocator
         self.recording = recording
@@ -69,6 +78,7 @@ class Replica:
         self._max_queued = sys.maxsize if max_queued is None else max_queued
         self._auditor = auditor
         self._on_end = on_end
+        self._over = over
         self._progress = ProgressWatch(scheduler, scheduler.silent_steps(max_model_len))
         self._flight: Flight | None = None
         self._next: Event | None = None
@@ -83,6 +93,8 @@ class Replica:
         """Samples whose prompt is still being computed, by the sequence that they will be."""
         self._leaving: list[Journey] = []
         """Requests whose client has gone; what runs of them by then leaves at the end of the step."""
+        self.between_steps: Callable[[], None] | None = None
+        """Called when a step is over and the next is not begun, if somebody wants something of an idle engine."""
 
     # What comes from outside.
 
@@ -98,10 +110,10 @@ class Replica:
         never = request.prompt_tokens >= self.max_model_len or need > allocator.most_slots
         refusal = None if never else self.scheduler.impossible(journey.sequence)
         if never or (refusal is None and self.scheduler.waiting_count >= self._max_queued):
-            use = self._flight.use(now) if self._flight else allocator.usage()
+            use = self._use()
             refusal = Short("never" if never else "queue", need, use.free, use.largest_hole)
         if refusal:
-            self._ended(recording.rejected(now, journey, refusal))
+            self._ended(journey, recording.rejected(now, journey, refusal))
             return
         recording.arrived(now, journey)
         alone = journey.samples
@@ -141,11 +153,42 @@ class Replica:
             self._cut()
         self._audit()
 
+    @property
+    def over(self) -> bool:
+        """Everybody has come and gone."""
+        return self.exhausted and not self.live
+
+    @property
+    def computes_in_vain(self) -> bool:
+        """A step is in progress for nobody any more."""
+        return self._flight is not None and not self.scheduler.running_count
+
     def no_more(self) -> None:
-        """The last request has come."""
+        """See `Door`."""
+        self.exhaust()
+        self.recording.memory.close(self.clock.now_ps)
+
+    def exhaust(self) -> None:
+        """Nobody will come to it any more."""
         self.exhausted = True
         if self._flight is not None:
             self._nobody_left()
+
+    def more_come(self) -> None:
+        """See `Door`."""
+        self.exhausted = False
+
+    @property
+    def held_slots(self) -> int:
+        """Slots that live requests hold in the step in progress: neither free nor cached."""
+        use = self._use()
+        return use.used + use.unwritten + use.dead + use.moving
+
+    def _use(self) -> PoolUse:
+        """Where the slots are in the step in progress."""
+        if self._flight is None:
+            return self.allocator.usage()
+        return self._flight.use(self.clock.now_ps, over=self.clock.has_had_its_turn(self._number))
 
     def _nobody_left(self) -> bool:
         """What is in flight, or planned, computes for nobody, and nobody will come: the run is over now."""
@@ -173,17 +216,18 @@ class Replica:
     # Steps and leaps.
 
     def _schedule(self, delay_ps: int) -> None:
-        self._next = At(self.clock, delay_ps, STEP_END, self._step_over)
+        self._next = At(self.clock, delay_ps, STEP_END + self._number, self._step_over)
 
     def _cut(self) -> None:
         """Something happened that the flight does not know of."""
         now = self.clock.now_ps
-        if self._flight is not None and self._flight.cut(now):
+        if self._flight is not None and self._flight.cut(now, over=self.clock.has_had_its_turn(self._number)):
             self._schedule(self._flight.end_ps - now)
 
     def _step_over(self, event: Event) -> None:
         if event is not self._next:
             return
+        self.clock.takes_turn(self._number)
         if self._flight is not None:
             flight, self._flight = self._flight, None
             sampled = flight.finish(self.live)
@@ -200,6 +244,8 @@ class Replica:
                             self._end(sample, "cancelled")
                 self._leaving.clear()
                 self.hand_over()
+        if self.between_steps is not None:
+            self.between_steps()
         self._audit()
         if not self._nobody_left():
             self._begin()
@@ -318,7 +364,7 @@ class Replica:
             self.recording.ended(now, self._unforked.pop(child.id), end, 0)
         record = self.recording.ended(now, journey, end, generated)
         if record is not None:
-            self._ended(record)
+            self._ended(journey, record)
 
     def _note_addresses(self, *, stalled: bool) -> None:
         """What is held from now on is known; `stalled`: those that decode stand still."""
@@ -330,10 +376,17 @@ class Replica:
         if self._auditor is not None:
             self._auditor.audit(self)
 
-    def _ended(self, record: Ended) -> None:
+    def _ended(self, journey: Journey, record: Ended) -> None:
         self._progress.ended()
         if self._on_end is not None:
             self._on_end(record)
+        if self._over is not None:
+            self._forget(journey, self._over(journey.request))
+
+    def _forget(self, journey: Journey, over: Iterable[int]) -> None:
+        """Nobody comes any more with the own tokens of these requests, nor with those of further samples of this."""
+        further = (sample.sequence.id for sample in journey.samples[1:])
+        self.allocator.forget(own_stream(number) for number in (*over, *further))
 
 
 def first_need(scheduler: Scheduler, journey: Journey) -> int:

@@ -1,7 +1,7 @@
 """One run: requests come in, a replica serves them, everything is recorded."""
 
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -10,11 +10,13 @@ from statistics import median_low
 from simpy import Event
 
 from kvsim.content import Layers
-from kvsim.engine.arrivals import After, Feedback
+from kvsim.engine.arrivals import After, Arrivals, Door, Feedback
 from kvsim.engine.check import Auditor
 from kvsim.engine.clock import ARRIVAL, HORIZON, At, Clock
+from kvsim.engine.flushes import Flushes
+from kvsim.engine.prefixes import Follower
 from kvsim.engine.recording import Recording
-from kvsim.engine.replica import OnEnd, Replica, first_need
+from kvsim.engine.replica import OnEnd, Over, Replica, first_need
 from kvsim.errors import InputError, PastClockError, RunError
 from kvsim.metrics.requests import Ended, entering
 from kvsim.metrics.tables import Pieces
@@ -29,11 +31,34 @@ REFERENCE_REQUESTS = 1000
 
 @dataclass(slots=True)
 class RunLog:
-    """What a run leaves behind, in picoseconds and slots."""
+    """What a run of one replica leaves behind, in picoseconds and slots."""
 
     recording: Recording
     end_ps: int
+    """When the last thing happened."""
     last_arrival_ps: int
+    """Of whatever came to the run, or to the fleet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """What holds for a run, and for every replica of a fleet; see `simulate`."""
+
+    max_model_len: int
+    window: str = "auto"
+    warmup_ps: int = 0
+    horizon_ps: int | None = None
+    max_queued: int | None = None
+    stepwise: bool = False
+    check: bool = False
+    addresses: bool = False
+    layers: Layers | None = None
+    kv_events: bool = False
+    warm: Sequence[Request] = ()
+    """What every cache has served before the run, in order."""
+    flushes: Callable[[], Flushes] | None = None
+    """Makes who empties the cache of one replica; None: nobody does."""
+    slo_classes: Sequence[str] = ()
 
 
 def simulate(
@@ -53,7 +78,11 @@ def simulate(
     kv_events: bool = False,
     on_end: OnEnd | None = None,
     after: After | None = None,
+    over: Over | None = None,
     pieces: Pieces | None = None,
+    warm: Iterable[Request] = (),
+    flushes: Callable[[], Flushes] | None = None,
+    slo_classes: Sequence[str] = (),
 ) -> RunLog:
     """Serve `requests` (in order of arrival) until all have ended, or up to `horizon_ps`.
 
@@ -62,65 +91,151 @@ def simulate(
     everything after every step. `addresses` records where every slot goes (`RunLog.recording.addresses`), step by step
     as with `stepwise`. `layers` says which layer of sharing contents belong to. `kv_events` keeps what happens in a
     cache, event by event. `on_end` is called with the record of each request that ends, and `after` closes the loop:
-    it gives those that come because of it, beside the `requests` that come by themselves. With `pieces` the records are
-    handed over while the run goes on, and kept nowhere else. Raises RunError when the run makes no progress,
+    it gives those that come because of it, beside the `requests` that come by themselves. `over` is asked behind that
+    which requests have own tokens that nobody will come with any more, so that a cache can forget them. With `pieces`
+    the records are handed over while the run goes on, and kept nowhere else. The prompts and outputs of the `warm`
+    requests, which do not arrive, are cached from the start, those of the last as if used last; what `flushes` makes
+    empties the cache. `slo_classes` are told apart in the summary. Raises RunError when the run makes no progress,
     CheckError when an invariant breaks, InputError when the requests are not in order of arrival.
     """
-    # A stop that the clock can hold comes before whatever it cannot hold.
-    stops = horizon_ps is not None and horizon_ps <= LAST_PS
-    stream = _coming(requests, stops)
-    first = list(islice(stream, REFERENCE_REQUESTS))
-    known = [request for request in first if request is not None]
-    if not known:
-        where = " within the 64-bit clock" if first else ""
-        raise InputError(f"the workload has no requests{where}; a run needs at least one")
-    allocator = scheduler.allocator
-    reference_need = median_low(first_need(scheduler, entering(request, max_model_len)) for request in known)
-    clock = Clock()
-    recording = Recording(
-        allocator,
+    conditions = Conditions(
+        max_model_len=max_model_len,
         window=window,
         warmup_ps=warmup_ps,
-        check=check,
-        addresses=addresses,
-        clock=clock,
-        layers=layers,
-        kv_events=kv_events,
-        pieces=pieces,
-        fitted=timing.fitted,
-    )
-    coming = chain(first, stream)
-    feedback = None if after is None else Feedback(clock, coming, after, stops=stops)
-    replica = Replica(
-        clock,
-        scheduler,
-        timing,
-        recording,
-        max_model_len=max_model_len,
-        reference_need=reference_need,
-        leaps=not (stepwise or addresses),
         horizon_ps=horizon_ps,
         max_queued=max_queued,
-        auditor=Auditor() if check else None,
-        on_end=on_end if feedback is None else _both(feedback.ended, on_end),
+        stepwise=stepwise,
+        check=check,
+        addresses=addresses,
+        layers=layers,
+        kv_events=kv_events,
+        warm=tuple(warm),
+        flushes=flushes,
+        slo_classes=slo_classes,
     )
-    if feedback is None:
-        _Arrivals(clock, coming, replica)
-    else:
-        feedback.begin(replica)
-    if warmup_ps:
-        At(clock, warmup_ps, ARRIVAL, lambda _: recording.memory.open(clock.now_ps))
-    with _collector_at_rest():
-        if horizon_ps is None:
-            clock.run()
-        else:
-            clock.run(until=At(clock, horizon_ps, HORIZON, lambda _: replica.halt()))
-    if replica.live:
-        raise RunError(
-            f"{len(replica.live)} requests are left although nothing more can happen: a lost wake-up (a bug)"
+    world = World(requests, conditions, after, on_end, over)
+    replica = world.replica(scheduler, timing, pieces=pieces)
+    world.serve(replica, [replica])
+    replica.recording.over(replica.end_ps)
+    return RunLog(replica.recording, replica.end_ps, replica.recording.requests.last_arrival_ps)
+
+
+class World:
+    """A clock, what comes, and what holds."""
+
+    def __init__(
+        self,
+        requests: Iterable[Request],
+        conditions: Conditions,
+        after: After | None,
+        on_end: OnEnd | None,
+        over: Over | None = None,
+    ) -> None:
+        self._conditions = conditions
+        # A stop that the clock can hold comes before whatever it cannot hold.
+        stops = conditions.horizon_ps is not None and conditions.horizon_ps <= LAST_PS
+        stream = _coming(requests, stops)
+        first = list(islice(stream, REFERENCE_REQUESTS))
+        self._known = [request for request in first if request is not None]
+        if not self._known:
+            where = " within the 64-bit clock" if first else ""
+            raise InputError(f"the workload has no requests{where}; a run needs at least one")
+        self.clock = Clock()
+        self._stream = chain(first, stream)
+        self._feedback = None if after is None else Feedback(self.clock, self._stream, after, stops=stops)
+        self._on_end = on_end if self._feedback is None else _both(self._feedback.ended, on_end)
+        self._over = over
+
+    def replica(
+        self,
+        scheduler: Scheduler,
+        timing: StepTiming,
+        *,
+        number: int = 0,
+        pieces: Pieces | None = None,
+        follower: Follower | None = None,
+    ) -> Replica:
+        """A replica on this clock; `follower` is told what its cache stores and evicts."""
+        given, allocator = self._conditions, scheduler.allocator
+        recording = Recording(
+            allocator,
+            window=given.window,
+            warmup_ps=given.warmup_ps,
+            check=given.check,
+            addresses=given.addresses,
+            clock=self.clock,
+            layers=given.layers,
+            kv_events=given.kv_events,
+            follower=follower,
+            pieces=pieces,
+            slo_classes=given.slo_classes,
+            fitted=timing.fitted,
         )
-    recording.over(replica.end_ps)
-    return RunLog(recording, replica.end_ps, recording.requests.last_arrival_ps)
+        return Replica(
+            self.clock,
+            scheduler,
+            timing,
+            recording,
+            max_model_len=given.max_model_len,
+            reference_need=median_low(
+                first_need(scheduler, entering(request, given.max_model_len)) for request in self._known
+            ),
+            # What a leap evicts is told when it is over, and whoever follows it must know at once.
+            leaps=not (given.stepwise or given.addresses or follower is not None),
+            horizon_ps=given.horizon_ps,
+            max_queued=given.max_queued,
+            auditor=Auditor() if given.check else None,
+            on_end=self._on_end,
+            over=self._over,
+            number=number,
+        )
+
+    def serve(self, door: Door, replicas: Sequence[Replica]) -> None:
+        """Let requests come in at `door` until all that `replicas` got have ended, or up to the horizon."""
+        clock, given = self.clock, self._conditions
+
+        def open_windows(_: Event) -> None:
+            for replica in replicas:
+                replica.recording.memory.open(clock.now_ps)
+
+        def halt(_: Event) -> None:
+            for replica in replicas:
+                replica.halt()
+
+        if self._feedback is None:
+            Arrivals(clock, self._stream, door)
+        else:
+            self._feedback.begin(door)
+        flushes = []
+        for replica in replicas:
+            _warm(replica, given.warm)
+            if given.flushes is not None:
+                flushes.append(given.flushes())
+                flushes[-1].begin(replica)
+        if given.warmup_ps:
+            At(clock, given.warmup_ps, ARRIVAL, open_windows)
+        with _collector_at_rest():
+            if given.horizon_ps is None:
+                clock.run()
+            else:
+                clock.run(until=At(clock, given.horizon_ps, HORIZON, halt))
+        left = sum(len(replica.live) for replica in replicas)
+        if left:
+            raise RunError(f"{left} requests are left although nothing more can happen: a lost wake-up (a bug)")
+        for one in flushes:
+            one.over()
+
+
+def _warm(replica: Replica, requests: Iterable[Request]) -> None:
+    """Fill the cache with what these would have left behind, had they been served one after the other."""
+    allocator, served = replica.allocator, False
+    for request in requests:
+        journey = entering(request, replica.max_model_len)
+        if request.prompt_tokens < replica.max_model_len:
+            allocator.warm(journey.sequence.contents, request.prompt_tokens, journey.written_in_all)
+            served = True
+    if served:
+        replica.recording.begins(allocator.usage().cached)
 
 
 @contextmanager
@@ -152,36 +267,3 @@ def _coming(requests: Iterable[Request], stops: bool) -> Iterator[Request | None
         if not stops:
             raise
         yield None
-
-
-class _Arrivals:
-    """Brings the requests in, with one event for each moment; with the last one the measured window closes."""
-
-    def __init__(self, clock: Clock, requests: Iterator[Request | None], replica: Replica) -> None:
-        self._clock = clock
-        self._requests = requests
-        self._replica = replica
-        self._next: Request | None = None
-        At(clock, 0, ARRIVAL, self._arrive)
-
-    def _arrive(self, event: Event) -> None:
-        """The next one is here, and all who come with it."""
-        clock, submit = self._clock, self._replica.submit
-        if self._next is not None:
-            submit(self._next)
-        for request in self._requests:
-            if request is None:
-                return
-            delay = request.arrival_ps - clock.now_ps
-            if delay > 0:
-                self._next = request
-                At(clock, delay, ARRIVAL, self._arrive)
-                return
-            if delay < 0:
-                raise InputError(
-                    f"request {request.id} arrives at {request.arrival_ps} ps, before the one ahead of it; "
-                    f"requests must come in order of arrival"
-                )
-            submit(request)
-        self._replica.no_more()
-        self._replica.recording.memory.close(clock.now_ps)

@@ -1,4 +1,4 @@
-"""The seam between the KV memory and everything above it: one allocator, eleven verbs.
+"""The seam between the KV memory and everything above it: one allocator, and its verbs.
 
 An allocator has no clock and no truth: it never learns how long an output will be (only `reserve` with `pow2` or
 `oracle` may, by definition). Every verb that can fail is atomic: it succeeds whole or changes nothing.
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 from typing import NamedTuple
 
+from kvsim.content import Content
 from kvsim.memory.residency import CacheListener
 from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, DecodeSet, Grant, PoolUse, Short, Upkeep
@@ -117,6 +118,21 @@ class Allocator(ABC):
         """Tell `listener` what is stored, found and evicted from now on; only where `caches` says so. Mutates."""
         raise NotImplementedError(f"{self.name} keeps nothing that could be found again")
 
+    def warm(self, content: Content, prompt_tokens: int, tokens: int) -> None:
+        """Leave behind what a sequence of these `tokens` would, that was served and has finished. Mutates.
+
+        `prompt_tokens` of them are its prompt; what there is no room for is left out, and what was cached before is
+        evicted as ever. Not counted in `upkeep`. Only where `caches` says so, and while no sequence owns anything.
+        """
+        raise NotImplementedError(f"{self.name} keeps nothing that could be found again")
+
+    def flush(self) -> bool:
+        """Forget all that is cached; False, and nothing has changed, while any sequence owns something. Mutates.
+
+        Only where `caches` says so. As `reset_prefix_cache` of vLLM and the memory's part in SGLang's `flush_cache`.
+        """
+        raise NotImplementedError(f"{self.name} keeps nothing that could be forgotten")
+
     @abstractmethod
     def acquire(self, asks: Seq[Ask], *, decodes: bool = False) -> Grant | Short:
         """Get slots for all `asks`, in admission order, and with `decodes` one more for every decoding sequence.
@@ -178,6 +194,13 @@ class Allocator(ABC):
         As `release`, but for those who keep more of what has ended than of what comes again.
         """
         self.release(sequence)
+
+    def forget(self, streams: Iterable[int]) -> None:
+        """No sequence with tokens of these own streams (`content.own_stream`) will come any more. Mutates.
+
+        Changes no answer: what only they had stays cached until it is evicted, but need not be known by its content.
+        """
+        return
 
     @abstractmethod
     def leap(self, limit: int) -> Leap:

@@ -40,6 +40,14 @@ _LAYER_MEANINGS = {
     "unknown": "are shared in a layer that nobody told",
 }
 
+_END_MEANINGS = {
+    "finished": "finished",
+    "rejected": "were rejected",
+    "cancelled": "were cancelled by their clients",
+    "aborted": "were aborted",
+    "unfinished": "had not ended at the horizon",
+}
+
 TABLES: Mapping[str, TableForm] = {
     "requests": TableForm(
         "one row per request that arrived, in the order of id; empty cells: it never got that far",
@@ -50,7 +58,10 @@ TABLES: Mapping[str, TableForm] = {
             "output_tokens": Column("int64", "tokens it emits if nothing stops it, limits applied"),
             "max_tokens": Column("int64", "the client's limit on the output, tokens; empty: none"),
             "priority": Column("int64", "its priority: victim lowest-priority preempts the highest number first"),
-            "tenant": Column("string", "tenant"),
+            "tenant": Column("string", "whose it is; empty: nobody said"),
+            "slo_class": Column("string", "the class of service of its client; empty: nobody said"),
+            "session": Column("int64", "number of the session that it is a turn of; empty: it stands alone"),
+            "turn": Column("int64", "which turn of its session, or of an agent's part of it, from 0; empty: none"),
             "first_scheduled_s": Column("double", "start of the first step that computed any of it, seconds"),
             "first_token_s": Column("double", "when its first output token came, seconds"),
             "end_s": Column("double", "when it ended, seconds"),
@@ -144,11 +155,30 @@ TABLES: Mapping[str, TableForm] = {
             "class": Column("string", f"the class of the slots, by name: {', '.join(CLASSES)}"),
         },
     ),
+    "replicas": TableForm(
+        "one row per replica of a fleet, all over the window of the whole",
+        {
+            "replica": Column("int64", "number of the replica, from 0"),
+            "paid_s": Column("double", "for how long of the whole run it had to be there, start-up and emptying "
+                             "included, seconds"),
+            **{end: Column("int64", f"requests that came to it and {how}") for end, how in _END_MEANINGS.items()},
+            "preemptions": Column("int64", "how often a running request lost its memory"),
+            "hit_tokens": Column("int64", "prompt tokens found cached at first admission, tokens"),
+            "mean_running": Column("double", "sequences running, mean over time"),
+            "mean_waiting": Column("double", "requests waiting, mean over time"),
+            "used_share": Column("double", "share of its pool that holds valid KV of live requests, mean over time"),
+            "cached_share": Column("double", "share of its pool that is a prefix nobody owns, mean over time"),
+            "ttft_mean_s": Column("double", "time to first token, mean, seconds; empty: nobody got one"),
+            "ttft_p99_s": Column("double", "time to first token, 99th percentile, seconds"),
+            "tpot_mean_s": Column("double", "time per output token after the first, mean, seconds"),
+            "output_tokens_per_s": Column("double", "output tokens emitted, over seconds"),
+        },
+    ),
 }  # fmt: skip
 """The tables of a run by name; a missing value is None, in a frame NaN or NA, in Parquet null."""
 
-ON_REQUEST = ("addresses",)
-"""Tables that a run has only if it was asked for them."""
+ON_REQUEST = ("addresses", "replicas")
+"""Tables that a run has only if it was asked for them, or if it is one of a fleet."""
 
 TYPES: Mapping[str, Mapping[str, str]] = {
     table: {name: column.type for name, column in form.columns.items()} for table, form in TABLES.items()

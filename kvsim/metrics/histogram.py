@@ -6,6 +6,7 @@ same amount each, is added in closed form and leaves exactly the counts of the s
 """
 
 from bisect import bisect_left
+from collections.abc import Iterable
 
 from kvsim.metrics.memory.ramp import Ramp
 
@@ -48,6 +49,18 @@ class DurationHistogram:
         self.sum_ps += value_ps * times
         if value_ps > self.max_ps:
             self.max_ps = value_ps
+
+    @classmethod
+    def joined(cls, several: Iterable["DurationHistogram"]) -> "DurationHistogram":
+        """What all of them hold together."""
+        whole = cls()
+        for one in several:
+            for bucket, count in one.counts.items():
+                whole.counts[bucket] = whole.counts.get(bucket, 0) + count
+            whole.count += one.count
+            whole.sum_ps += one.sum_ps
+            whole.max_ps = max(whole.max_ps, one.max_ps)
+        return whole
 
     def add_ramp(self, first_ps: int, rise_ps: int, steps: int, times: int, bend_ps: int = 0) -> None:
         """Add the `steps` durations first + rise j + bend j (j - 1) / 2, each `times` times. O(buckets crossed)."""

@@ -78,6 +78,7 @@ class Result:
             **({"published": dict(self.published)} if self.published else {}),
             "metrics": self.metrics,
             "pools": self.pools,
+            **({"replicas": self._replica_rows()} if "replicas" in self.tables else {}),
         }
 
     @property
@@ -112,6 +113,13 @@ class Result:
             raise ValueError("addresses were not recorded; run again with addresses=True (`kvsim run --addresses`)")
         return self._frame("addresses")
 
+    @property
+    def replicas(self) -> "pd.DataFrame":
+        """One row per replica of a fleet; ValueError where the run is none."""
+        if "replicas" not in self.tables:
+            raise ValueError("the run has one replica; give its scenario a fleet")
+        return self._frame("replicas")
+
     def save(self, folder: str | Path) -> list[Path]:
         """Write the run folder: the scenario as given and as resolved, the summary, Parquet tables, and KV events.
 
@@ -126,13 +134,14 @@ class Result:
             "summary.json": to_json(self.summary).encode(),
         }
         written = self.tables if isinstance(self.tables, FileTables) else None
+        fleet = "replicas" in self.tables
         for name in TYPES:
-            if written is None and (name in self.tables or name not in ON_REQUEST):
+            if written is None and (name in self.tables or not (fleet or name in ON_REQUEST)):
                 contents[f"{name}.parquet"] = self._parquet(name)
         if self.kv_events is not None:
             contents[KV_EVENTS] = self.kv_event_lines()
         folder.mkdir(parents=True, exist_ok=True)
-        for name in (KV_EVENTS, *(f"{table}.parquet" for table in ON_REQUEST)):
+        for name in (KV_EVENTS, *(f"{table}.parquet" for table in (TYPES if fleet else ON_REQUEST))):
             if name not in contents:
                 # An earlier run may have left one there.
                 (folder / name).unlink(missing_ok=True)
@@ -160,6 +169,7 @@ class Result:
             raise InputError(
                 f"{folder / 'summary.json'}: holds no metrics of one run; name the sub-folder of a variant"
             )
+        fleet = (folder / "replicas.parquet").exists()
         return cls(
             name=summary["name"],
             seed=summary["seed"],
@@ -176,10 +186,14 @@ class Result:
             tables={
                 name: _read_parquet(folder / f"{name}.parquet")
                 for name in TYPES
-                if name not in ON_REQUEST or (folder / f"{name}.parquet").exists()
+                if not (fleet or name in ON_REQUEST) or (folder / f"{name}.parquet").exists()
             },
             kv_events=_read_json_lines(folder / KV_EVENTS) if (folder / KV_EVENTS).exists() else None,
         )
+
+    def _replica_rows(self) -> list[dict[str, Any]]:
+        columns = self.tables["replicas"]
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def _columns(self, table: str) -> dict[str, Sequence[Any]]:
         columns = self.tables.get(table, {})

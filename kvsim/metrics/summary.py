@@ -8,32 +8,35 @@ from array import array
 from collections.abc import Mapping
 from collections.abc import Sequence as Seq
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from kvsim.metrics.histogram import PERCENTILES, DurationHistogram
-from kvsim.metrics.memory import AddressLog, MemoryRecorder
-from kvsim.metrics.prefix import Residency, prefix_metrics
-from kvsim.metrics.requests import RequestLog
+from kvsim.metrics.memory import AddressLog
+from kvsim.metrics.prefix import Reuse, prefix_metrics
+from kvsim.metrics.requests import Marks
+from kvsim.metrics.requests.refusals import Refusals
 from kvsim.metrics.window import Totals
 from kvsim.request import PS_PER_S
 from kvsim.step import CAUSES, CLASSES, ENDS, Upkeep
 
-_SHORT_SPAN = 10
+SHORT_SPAN = 10
 """Where arrivals span less than a tenth of the run, the window goes on to the last finish."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slo:
-    """Latency goals in picoseconds; None where there is none."""
+    """Latency goals in picoseconds; None where there is none. `classes` of service have theirs in place of these."""
 
     ttft_ps: int | None = None
     tpot_ps: int | None = None
     e2e_ps: int | None = None
+    classes: Mapping[str, "Slo"] = field(default_factory=dict)
 
     @property
     def any(self) -> bool:
         """At least one goal is set."""
-        return (self.ttft_ps, self.tpot_ps, self.e2e_ps) != (None, None, None)
+        own = (self.ttft_ps, self.tpot_ps, self.e2e_ps) != (None, None, None)
+        return own or any(goals.any for goals in self.classes.values())
 
     def met(self, ttft_ps: int, e2e_ps: int, gaps: int) -> bool:
         """A finished request with so many gaps between tokens met every goal; one of one token meets any TPOT."""
@@ -56,12 +59,46 @@ class Moved:
     """To host memory and back."""
 
 
+class RequestTotals(Protocol):
+    """What the summary asks of request records (see `RequestLog`)."""
+
+    arrived: int
+    clipped: int
+    hit_layers: tuple[int, ...]
+    rehit_layers: tuple[int, ...]
+    refusals: Refusals
+
+    @property
+    def preemptions(self) -> int:
+        """How often a running request lost its KV."""
+
+    def marks(self) -> Marks:
+        """What is left of all records."""
+
+
+class MemoryTotals(Protocol):
+    """What the summary asks of a record of steps (see `MemoryRecorder`)."""
+
+    pool_slots: int
+    has_holes: bool
+    steps: int
+    opened_ps: int
+    totals: Totals
+    closed: Totals | None
+
+    def until(self, now_ps: int) -> Totals:
+        """The sums as they stand at `now_ps`, not before the end."""
+
+    def stretches(self) -> list[tuple[int, int]]:
+        """The time in which requests were left waiting."""
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """What the summary is made of. `window` is "auto", "last_finish" or "saturated"."""
 
-    requests: RequestLog
-    memory: MemoryRecorder
+    requests: RequestTotals
+    memory: MemoryTotals
     gaps: DurationHistogram
     end_ps: int
     last_arrival_ps: int
@@ -81,8 +118,12 @@ class Run:
     """Prefixes that were computed once could be found again."""
     addresses: AddressLog | None = None
     """Only where it was asked for."""
-    residency: Residency | None = None
+    left_range: Seq[str] = ()
+    """Where steps lay outside the range that their times were fitted to, in words; of a fleet, those of one replica."""
+    residency: Reuse | None = None
     """What became of what was cached; only where `caches` says so."""
+    flushes: tuple[tuple[int, int | None], ...] = ()
+    """When the cache was to be emptied, and when that was done (None: never)."""
 
 
 def measured(run: Run) -> tuple[int, int, Totals]:
@@ -91,7 +132,7 @@ def measured(run: Run) -> tuple[int, int, Totals]:
         return run.end_ps, run.end_ps, Totals()
     opened_ps, closed = run.memory.opened_ps, run.memory.closed
     span_ps, whole_ps = run.last_arrival_ps - opened_ps, run.end_ps - opened_ps
-    if run.window == "auto" and closed is not None and span_ps > 0 and span_ps * _SHORT_SPAN >= whole_ps:
+    if run.window == "auto" and closed is not None and span_ps > 0 and span_ps * SHORT_SPAN >= whole_ps:
         return opened_ps, run.last_arrival_ps, closed
     return opened_ps, run.end_ps, run.memory.totals
 
@@ -151,13 +192,48 @@ def metrics(run: Run) -> dict[str, Any]:
         "e2e_s": spread(marks.e2e_ps(done)),
         "output_tokens_per_s": _ratio(totals.tokens * PS_PER_S, length_ps),
         "requests_per_s": _ratio(sum(out) * PS_PER_S, length_ps),
-        "goodput_per_s": _ratio(marks.how_many(out, run.slo.met) * PS_PER_S, length_ps) if run.slo.any else None,
+        "goodput_per_s": _ratio(_good(marks, out, run.slo) * PS_PER_S, length_ps) if run.slo.any else None,
+        "slo_classes": _by_class(marks, inside, out, run.slo, length_ps),
         "simulated_s": run.end_ps / PS_PER_S,
         "steps": run.memory.steps,
         "clipped_outputs": log.clipped,
         "window_s": [opened_ps / PS_PER_S, closes_ps / PS_PER_S],
         "measured_s": length_ps / PS_PER_S,
     }
+
+
+def _good(marks: Marks, out: bytearray, slo: Slo) -> int:
+    """How many of those that finished met every goal that they had."""
+    if not slo.classes:
+        return marks.how_many(out, slo.met)
+    own = sum(marks.how_many(marks.of_class(name, out), goals.met) for name, goals in slo.classes.items())
+    return own + marks.how_many(marks.of_class(None, out), slo.met)
+
+
+def _by_class(
+    marks: Marks, inside: bytearray, out: bytearray, slo: Slo, length_ps: int
+) -> dict[str, dict[str, Any]] | None:
+    """What became of the requests of each class of service that has goals of its own; None where none has.
+
+    `met_share` is that of all that arrived in the window: of them so many finished and met every goal.
+    """
+    if not slo.classes:
+        return None
+    found = {}
+    for name, goals in slo.classes.items():
+        arrived = marks.of_class(name, inside)
+        done = marks.finished(arrived)
+        good = marks.how_many(marks.of_class(name, out), goals.met)
+        found[name] = {
+            "arrived": sum(arrived),
+            "finished": sum(done),
+            "met_share": _ratio(marks.how_many(done, goals.met), sum(arrived)),
+            "goodput_per_s": _ratio(good * PS_PER_S, length_ps),
+            "ttft_s": spread(marks.ttft_ps(arrived)),
+            "tpot_s": spread(marks.tpot_ps(done)),
+            "e2e_s": spread(marks.e2e_ps(done)),
+        }
+    return found
 
 
 def _free_ps(totals: Totals) -> int:

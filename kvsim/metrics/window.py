@@ -1,5 +1,7 @@
 """The measured window: what is added up between the end of the warm-up and the last arrival."""
 
+from collections.abc import Sequence
+
 from kvsim.step import CLASSES, PoolUse
 
 N_CLASSES = len(CLASSES)
@@ -90,6 +92,20 @@ class Totals:
         if waiting:
             self.unusable_ps += (external - use.rounding) * time_ps
             self.free_waiting_ps += use.free * time_ps
+
+    @classmethod
+    def joined(cls, several: Sequence["Totals"]) -> "Totals":
+        """The sums over pools side by side, all over the same time. Peaks are sums of maxima."""
+        whole = several[0].copy()
+        for one in several[1:]:
+            if one.time_ps != whole.time_ps:
+                raise ValueError(f"totals over {one.time_ps} ps and over {whole.time_ps} ps are not of the same time")
+            for name in cls.__slots__:
+                if name not in ("time_ps", "slots_ps", "peaks"):
+                    setattr(whole, name, getattr(whole, name) + getattr(one, name))
+            whole.slots_ps = [mine + its for mine, its in zip(whole.slots_ps, one.slots_ps, strict=True)]
+            whole.peaks = [mine + its for mine, its in zip(whole.peaks, one.peaks, strict=True)]
+        return whole
 
     def copy(self) -> "Totals":
         """A frozen state of the sums."""

@@ -1,6 +1,7 @@
 """From a checked scenario to the objects of a run: names become policies, catalogue entries and numbers."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +11,18 @@ from kvsim.capacity.pool import stage_share
 from kvsim.catalog.engines import profile
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.models import model
+from kvsim.engine.fleet import Routing
+from kvsim.engine.flushes import Flushes
 from kvsim.errors import InputError
 from kvsim.metrics.summary import Slo
 from kvsim.scenario.building.allocators import block_size_of, units
+from kvsim.scenario.building.cache import cache_is_there, flushes_of
 from kvsim.scenario.building.engines import Serving
-from kvsim.scenario.building.timing import expected_error_of, placed, timing_of
+from kvsim.scenario.building.fleet import routing_of
+from kvsim.scenario.building.timing import expected_error_of, extrapolated, placed, timing_of
+from kvsim.scenario.building.traces import reshaped, traced
 from kvsim.scenario.deployment import planned
-from kvsim.scenario.generated import generated, kinds_of_client, layers, limit, reshaped
+from kvsim.scenario.generated import generated, kinds_of_client, layers, limit
 from kvsim.scenario.messages import located
 from kvsim.scenario.notes import not_modelled, notes
 from kvsim.scenario.pool import pool
@@ -24,16 +30,15 @@ from kvsim.scenario.resolve import Scenario
 from kvsim.scenario.schema.fields import MOST
 from kvsim.scenario.schema.serving import VirtualSettings
 from kvsim.scenario.schema.settings import Settings
-from kvsim.scenario.schema.traffic import TimesOutput
+from kvsim.scenario.schema.traffic import SloSettings, TimesOutput
 from kvsim.scheduling.interface import Scheduler
 from kvsim.timing.host_share import as_fraction
 from kvsim.timing.interface import StepTiming
 from kvsim.timing.roofline import roofline_parameters
 from kvsim.workload.clients.beam import Beam
 from kvsim.workload.clients.limits import Patience
-from kvsim.workload.sessions.loop import SessionTraffic
-from kvsim.workload.stream import Traffic, Workload
-from kvsim.workload.trace import TraceTraffic
+from kvsim.workload.layers.warm import Warm
+from kvsim.workload.stream import LoopTraffic, Traffic, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +46,15 @@ class Simulation:
     """Everything `engine.run.simulate` and the summary need, built afresh for each run (allocators have state)."""
 
     workload: Workload
-    traffic: Traffic | SessionTraffic
+    traffic: Traffic | LoopTraffic
     scheduler: Scheduler
+    flushes: Callable[[], Flushes] | None
+    """Makes who empties the prefix cache of a replica; None: nobody does."""
+    another: Callable[[], Scheduler]
+    """Makes a further scheduler like that one, over an allocator of its own."""
+    replicas: int
+    routing: Routing | None
+    """How requests find their replica; None where there is one alone."""
     device: Device | None
     """The ledger of each rank's card; None where what a step takes is not known."""
     timing: StepTiming
@@ -70,7 +82,7 @@ def build(scenario: Scenario, seed: int) -> Simulation:
 
 
 def _build(scenario: Scenario, seed: int) -> Simulation:
-    settings = scenario.settings
+    settings, fleet = scenario.settings, scenario.settings.fleet
     rules = profile(settings.engine.profile)
     footprint = Footprint(
         model(scenario.model),
@@ -110,18 +122,24 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     scheduler = serving.scheduler(device)
     allocator = scheduler.allocator
     block_size, read_size = units(allocator, rules)
-    timing = timing_of(settings, rules, footprint, parameters, block_size=read_size)
+    page_bytes = None if row is None else row.page_bytes
+    timing = timing_of(scenario, rules, footprint, parameters, block_size=read_size, page_bytes=page_bytes)
     traffic = _traffic(scenario, identities=allocator.caches)
+    cache_is_there(settings, allocator.caches)
     return Simulation(
         workload=_workload(settings, reshaped(settings.workload, traffic), seed),
         traffic=traffic,
         scheduler=scheduler,
+        flushes=flushes_of(settings),
+        another=lambda: serving.scheduler(device),
+        replicas=1 if fleet is None else fleet.replicas,
+        routing=None if fleet is None else routing_of(fleet, seed=seed, caches=allocator.caches),
         device=device,
         timing=timing,
         max_model_len=limit,
         bytes_per_slot=slot_bytes,
         block_size=block_size,
-        slo=Slo(settings.slo.ttft, settings.slo.tpot, settings.slo.e2e),
+        slo=_slo(settings.slo),
         provenance={
             "timing": timing.provenance,
             "pool": kv.provenance,
@@ -131,35 +149,38 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         },
         expected_error=expected_error_of(settings, rules, footprint),
         not_modelled=not_modelled(settings, rules, footprint),
-        notes=notes(
-            settings,
-            rules,
-            footprint,
-            kv.slots,
-            device,
-            start,
-            slot_bytes=slot_bytes,
-            host_bytes=stage_bytes - slot_bytes,
-        ),
+        notes=[
+            *notes(
+                settings,
+                rules,
+                footprint,
+                kv.slots,
+                device,
+                start,
+                slot_bytes=slot_bytes,
+                host_bytes=stage_bytes - slot_bytes,
+            ),
+            *extrapolated(scenario, rules, footprint, block_size=read_size, max_model_len=limit),
+        ],
     )
 
 
-def _traffic(scenario: Scenario, *, identities: bool) -> Traffic | SessionTraffic:
-    workload = scenario.settings.workload
+def _slo(settings: SloSettings) -> Slo:
+    """The goals; those of a class are the general ones where it says nothing else."""
+    classes = {
+        name: Slo(goals.ttft or settings.ttft, goals.tpot or settings.tpot, goals.e2e or settings.e2e)
+        for name, goals in (settings.classes or {}).items()
+    }
+    return Slo(settings.ttft, settings.tpot, settings.e2e, classes)
+
+
+def _traffic(scenario: Scenario, *, identities: bool) -> Traffic | LoopTraffic:
     if scenario.trace is not None:
-        return TraceTraffic(
-            scenario.trace,
-            format=workload.format,
-            on_bad_row=workload.on_bad_row,
-            sort=workload.sort,
-            requests=workload.requests,
-            rate=workload.rate,
-            identities=identities,
-        )
+        return traced(scenario, scenario.trace, identities=identities)
     return generated(scenario)
 
 
-def _workload(settings: Settings, traffic: Traffic | SessionTraffic, seed: int) -> Workload:
+def _workload(settings: Settings, traffic: Traffic | LoopTraffic, seed: int) -> Workload:
     workload = settings.workload
     cancel = workload.cancel
     return Workload(
@@ -173,6 +194,7 @@ def _workload(settings: Settings, traffic: Traffic | SessionTraffic, seed: int) 
         priority=workload.priority,
         tenant=workload.tenant,
         mix=kinds_of_client(workload),
+        warm=None if workload.warm is None else Warm(requests=workload.warm.requests or 0, shared=workload.warm.shared),
     )
 
 
@@ -183,12 +205,23 @@ def _workload_provenance(settings: Settings) -> str:
         text = f"generated, lengths of preset {workload.preset}"
     elif workload.lengths_of is not None:
         text = f"generated, lengths of the rows of {workload.lengths_of}"
-    if workload.sessions is not None or workload.clients is not None:
-        text += ", in sessions" if workload.clients is None else f", sent by {workload.clients.count} clients in a loop"
-    if workload.trace is not None and workload.rate is not None:
-        text += f", time stretched to {workload.rate:g} requests/s"
+    if workload.clients is not None:
+        text += f", sent by {workload.clients.count} clients in a loop"
+    elif workload.sessions is not None:
+        recorded = "" if workload.trace is None else f" as recorded, {workload.sessions.loop} loop"
+        text += f", in sessions{recorded}"
+    if workload.trace is not None and workload.arrivals is not None:
+        text += f" that begin by {workload.arrivals.process} arrivals"
+    elif workload.trace is not None and workload.rate is not None:
+        what = "requests" if workload.sessions is None else "sessions"
+        text += f", time stretched to {workload.rate:g} {what}/s"
     if workload.reshape is not None:
         text += ", reshaped"
+        if workload.reshape.share < 1:
+            what = "sessions" if workload.sessions is not None or workload.reshape.by == "session" else "requests"
+            text += f" to {workload.reshape.share:.3g} of the {what} (fewer, at their times)"
+        if workload.reshape.rate_times != 1:
+            text += f", {workload.reshape.rate_times:g} times the rate (a time warp)"
     if isinstance(workload.max_tokens, TimesOutput):
         text += "; max_tokens is an oracle (a multiple of the true output)"
     return text

@@ -4,7 +4,7 @@ from kvsim.request import PS_PER_S
 from kvsim.scenario.resolve import Scenario
 from kvsim.scenario.schema.generated.arrivals import PRESETS, ArrivalSettings
 from kvsim.scenario.schema.generated.lengths import LengthSettings
-from kvsim.scenario.schema.generated.sessions import AgentSettings, SessionSettings
+from kvsim.scenario.schema.generated.sessions import AgentSettings, SessionSettings, ThinkSettings
 from kvsim.scenario.schema.traffic import TimesOutput, WorkloadSettings
 from kvsim.workload.arrivals import ARRIVALS, ArrivalProcess, Mmpp
 from kvsim.workload.arrivals.modulated.stages import mean_rate
@@ -14,11 +14,10 @@ from kvsim.workload.layers import Shared
 from kvsim.workload.layers.benchmarks import FORMS
 from kvsim.workload.lengths import JointRows, LengthDistribution, law_of
 from kvsim.workload.presets.arrivals import preset_arrivals
-from kvsim.workload.reshape import Reshape, Reshaped
 from kvsim.workload.sessions.history import HISTORIES
 from kvsim.workload.sessions.laws import ONE, Agents, ClientLoop, OnFailure, SessionLaws
 from kvsim.workload.sessions.loop import SessionTraffic
-from kvsim.workload.stream import GeneratedTraffic, Traffic
+from kvsim.workload.stream import GeneratedTraffic
 from kvsim.workload.streams import Streams
 from kvsim.workload.trace import TraceTraffic
 
@@ -96,14 +95,13 @@ def _in_sessions(workload: WorkloadSettings) -> SessionTraffic:
     assert workload.prompt_tokens is not None
     assert workload.output_tokens is not None
     think = settings.think or (clients.think if clients is not None else None)
-    think_law = None if think is None else think.law
     failure = settings.on_failure
     laws = SessionLaws(
         prompt_tokens=lengths(workload.prompt_tokens),
         output_tokens=lengths(workload.output_tokens),
         turns=ONE if settings.turns is None else lengths(settings.turns),
         new_tokens=None if settings.new_tokens is None else lengths(settings.new_tokens),
-        think_ms=None if think_law is None else law_of(think_law),
+        think_ms=think_law(think),
         history=HISTORIES[settings.history.keep](**settings.history.parameters),
         agents=None if settings.agents is None else _agents(settings.agents),
         on_failure=OnFailure(then=failure.then, back_off_s=failure.back_off / PS_PER_S, retries=failure.retries),
@@ -116,6 +114,12 @@ def _in_sessions(workload: WorkloadSettings) -> SessionTraffic:
     return SessionTraffic(laws, arrivals=begin, closed=settings.loop == "closed", requests=workload.requests)
 
 
+def think_law(think: ThinkSettings | None) -> LengthDistribution | None:
+    """The law of pauses in milliseconds; None: there are none."""
+    law = None if think is None else think.law
+    return None if law is None else law_of(law)
+
+
 def _agents(settings: AgentSettings) -> Agents:
     return Agents(
         share=settings.share,
@@ -124,22 +128,6 @@ def _agents(settings: AgentSettings) -> Agents:
         relation=settings.relation,
         join=settings.join,
     )
-
-
-def reshaped(workload: WorkloadSettings, traffic: Traffic | SessionTraffic) -> Traffic | SessionTraffic:
-    """The traffic, or what the scenario makes of it."""
-    reshape = workload.reshape
-    if reshape is None or isinstance(traffic, SessionTraffic):
-        return traffic
-    shape = Reshape(
-        from_s=reshape.start / PS_PER_S,
-        until_s=None if reshape.until is None else reshape.until / PS_PER_S,
-        share=reshape.share,
-        prompt_times=reshape.prompt_times,
-        output_times=reshape.output_times,
-        repeat=reshape.repeat,
-    )
-    return Reshaped(traffic, shape)
 
 
 def kinds_of_client(workload: WorkloadSettings) -> list[Tags]:

@@ -15,6 +15,7 @@ SHORTHAND = {
     "engine": "profile",
     "allocator": "name",
     "timing": "name",
+    "fleet.router": "name",
     "workload.arrivals": "process",
     "workload.cancel": "after",
     "workload.dataset": "name",

@@ -125,6 +125,10 @@ class FollowingScheduler(ABC):
     def _leave(self, sequence: Sequence) -> None:
         """It has ended: what it holds is given back, and what is in flight for it is lost."""
 
+    def flush(self) -> bool:
+        """vLLM refuses while any block is referenced."""
+        return not self.running and self.allocator.flush()
+
     def _forget(self, sequence: Sequence) -> None:
         """It runs no more, and what it has written counts no more."""
         del self.running[sequence.id]

@@ -72,6 +72,13 @@ class Scheduler(Protocol):
     def leave(self, sequence: Sequence) -> None:
         """A request has ended (finished, cancelled): out of the running set or the queue, its memory given back."""
 
+    def flush(self) -> bool:
+        """Empty the prefix cache, as whoever runs the engine may ask; False where the engine refuses it now.
+
+        Only where the allocator `caches`. Never while anybody runs.
+        """
+        ...
+
     def rows(self) -> Rows:
         """What the next step computes for those that decode now, if nobody else does anything."""
         ...

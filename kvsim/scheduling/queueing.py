@@ -140,6 +140,10 @@ class Queueing:
             self._blocked = False
         self.waiting_count += 1
 
+    def flush(self) -> bool:
+        """Whoever waits holds nothing, and finds what there is when it is admitted."""
+        return not self.running and self.allocator.flush()
+
     def finish(self, sequence: Sequence) -> None:
         self._finished.append(sequence)
 

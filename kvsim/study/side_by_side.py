@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from kvsim.metrics.result import Result
 from kvsim.metrics.tables import Pieces
 from kvsim.scenario.resolve import Scenario
-from kvsim.study.single import Progress, run
+from kvsim.study.reporter import Progress
+from kvsim.study.single import run
 
 
 def compare(

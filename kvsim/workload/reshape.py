@@ -44,8 +44,10 @@ class Reshape:
 
     Those that arrive from `from_s` until before `until_s` are kept, and come that much earlier; of them a `share`,
     drawn row by row, so that the rate falls by count and gaps are not stretched. Prompts and outputs become
-    `prompt_times` and `output_times` as long, rounded up. All of it comes `repeat` times, the period being the window
-    or, without an end, the time from the first to the last row and a mean gap. ValueError on a number that cannot be.
+    `prompt_times` and `output_times` as long, rounded up. All times are divided by `rate_times`: a time warp, after
+    which the rate is that many times as high and bursts keep their shape. All of it comes `repeat` times, the period
+    being the window or, without an end, the time from the first to the last row and a mean gap. ValueError on a number
+    that cannot be.
     """
 
     from_s: float = 0.0
@@ -53,6 +55,7 @@ class Reshape:
     share: float = 1.0
     prompt_times: float = 1.0
     output_times: float = 1.0
+    rate_times: float = 1.0
     repeat: int = 1
 
     def __post_init__(self) -> None:
@@ -65,7 +68,19 @@ class Reshape:
         check_positive("share", self.share)
         check_positive("prompt_times", self.prompt_times)
         check_positive("output_times", self.output_times)
+        check_positive("rate_times", self.rate_times)
         check_whole("repeat", self.repeat, 1)
+
+    @property
+    def warp(self) -> tuple[int, int]:
+        """By what ratio times are multiplied; exact."""
+        numerator, denominator = as_written(self.rate_times).as_integer_ratio()
+        return denominator, numerator
+
+    @property
+    def keeps_all(self) -> bool:
+        """Everything comes as it is, but for its length."""
+        return (self.from_s, self.until_s, self.share, self.repeat) == (0, None, 1, 1)
 
     def describe(self) -> dict[str, Any]:
         """The parameters that do something, as plain values."""
@@ -90,7 +105,7 @@ class Reshaped:
     def more_outputs(self, streams: Streams) -> Iterator[int] | None:
         """As of the traffic itself, and as much longer."""
         lengths = self._traffic.more_outputs(streams)
-        return None if lengths is None else map(_scaled(self._reshape.output_times), lengths)
+        return None if lengths is None else map(scaled(self._reshape.output_times), lengths)
 
     def contents(self) -> Iterator[Content] | None:
         """What the prompts of the rows that are left are; of a repetition, the same again but for what is their own."""
@@ -125,8 +140,10 @@ class Reshaped:
         shape = self._reshape
         from_ps = round(as_written(shape.from_s) * PS_PER_S)
         until_ps = None if shape.until_s is None else round(as_written(shape.until_s) * PS_PER_S)
-        prompts, outputs = _scaled(shape.prompt_times), _scaled(shape.output_times)
+        prompts, outputs = scaled(shape.prompt_times), scaled(shape.output_times)
         start_ps = 0
+        numerator, denominator = shape.warp
+        half = denominator // 2
         for _ in range(1 if once else shape.repeat):
             draws = _uniform(streams.generator("sample")) if shape.share < 1 else None
             first_ps = last_ps = found = 0
@@ -135,13 +152,16 @@ class Reshaped:
                     break
                 if arrival_ps < from_ps or (draws is not None and next(draws) >= shape.share):
                     continue
-                last_ps = arrival_ps - from_ps
+                last_ps = ((arrival_ps - from_ps) * numerator + half) // denominator
                 first_ps, found = first_ps if found else last_ps, found + 1
                 yield (start_ps + last_ps, prompts(prompt), outputs(output)), place
             if not found:
                 raise InputError("reshape: no request is left; widen the window, or keep a larger share")
             span_ps = last_ps - first_ps
-            start_ps += span_ps + ceil(span_ps / max(1, found - 1)) if until_ps is None else until_ps - from_ps
+            if until_ps is None:
+                start_ps += span_ps + ceil(span_ps / max(1, found - 1))
+            else:
+                start_ps += ((until_ps - from_ps) * numerator + half) // denominator
 
     def _check(self) -> None:
         shape = self._reshape
@@ -153,7 +173,8 @@ class Reshaped:
             )
 
 
-def _scaled(times: float) -> "Any":
+def scaled(times: float) -> "Any":
+    """A length to one so many times as long, rounded up."""
     if times == 1:
         return lambda tokens: tokens
     numerator, denominator = as_written(times).as_integer_ratio()

@@ -8,7 +8,7 @@ seed=1)
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice, repeat
-from typing import Protocol
+from typing import Any, Protocol
 
 from kvsim.content import Content, Layers
 from kvsim.errors import PastClockError
@@ -21,12 +21,13 @@ from kvsim.workload.clients.tags import TagMix, Tags
 from kvsim.workload.generated import GeneratedTraffic
 from kvsim.workload.layers import Shared, Stack, layer_map
 from kvsim.workload.layers.stack import prompt
+from kvsim.workload.layers.warm import Warm, shared_requests
 from kvsim.workload.readers.interface import Row
-from kvsim.workload.sessions.drive import ByTheAnswers, by_the_clock
+from kvsim.workload.sessions.drive import ByTheAnswers, Loop, LoopTraffic, UnderWay, by_the_clock
 from kvsim.workload.sessions.loop import SessionTraffic, Sources
 from kvsim.workload.streams import Streams
 
-__all__ = ["GeneratedTraffic", "SessionTraffic", "Traffic", "Workload"]
+__all__ = ["GeneratedTraffic", "LoopTraffic", "SessionTraffic", "Traffic", "Workload"]
 
 
 class Traffic(Protocol):
@@ -55,16 +56,16 @@ class Workload:
     factor}. `samples` outputs are asked of every request, each of a length of its own where lengths are drawn.
     With `beam` they are the candidates of a beam search, all as long as the first. With `layers` prompts begin with
     shared texts, which their lengths include; one that is too short for them and a token more is made that long.
-    `cancel` says which clients give up and when; `priority` and `tenant` are put on every request, or by `mix` what
-    each kind of client has. `seed` is the root of all draws. ValueError on a wrong argument, InputError on a wrong
-    trace.
+    `warm` is what the cache holds before the run. `cancel` says which clients give up and when; `priority` and `tenant`
+    are put on every request, or by `mix` what each kind of client has. `seed` is the root of all draws. ValueError on a
+    wrong argument, InputError on a wrong trace.
 
     Where the loop is `closed`, iterating gives what comes by itself, and `after` what comes because a request ended.
     """
 
     def __init__(
         self,
-        traffic: Traffic | SessionTraffic,
+        traffic: Traffic | LoopTraffic,
         *,
         seed: int = 0,
         max_tokens: int | str | Mapping[str, float] | MaxTokens = MODEL_LIMIT,
@@ -75,6 +76,7 @@ class Workload:
         priority: int = 0,
         tenant: str = "",
         mix: Sequence[Tags] = (),
+        warm: Warm | None = None,
     ) -> None:
         check_whole("samples", samples, 1)
         self._traffic = traffic
@@ -88,36 +90,71 @@ class Workload:
         self._cancel = cancel
         self._everyone = Tags(priority=priority, tenant=tenant)
         self._mix = TagMix(mix) if mix else None
-        self._loop: ByTheAnswers | None = None
+        self._warm = warm
+        if warm is not None and warm.requests and self.closed:
+            raise ValueError(
+                "warm: requests come off the front of traffic that knows its times, and a closed loop does not"
+            )
+        self._loop: ByTheAnswers[Any] | None = None
+        self._follows = False
+        self._under_way: UnderWay | None = None
 
     @property
     def closed(self) -> bool:
         """Whether requests come because others have ended."""
-        return isinstance(self._traffic, SessionTraffic) and self._traffic.closed
+        return isinstance(self._traffic, LoopTraffic) and self._traffic.closed
 
     def layers(self) -> Layers:
         """Which layer of sharing each stream of the prompts belongs to. May read a trace once more."""
-        in_sessions = isinstance(self._traffic, SessionTraffic)
-        if isinstance(self._traffic, SessionTraffic) or self._layers:
-            return layer_map(self._layers).layers(in_sessions=in_sessions)
-        return self._traffic.layers()
+        traffic = self._traffic
+        if isinstance(traffic, LoopTraffic):
+            return traffic.layers(layer_map(self._layers).layers(in_sessions=True))
+        return layer_map(self._layers).layers(in_sessions=False) if self._layers else traffic.layers()
 
     def __iter__(self) -> Iterator[Request]:
-        """Requests numbered from 0, made one by one as the run asks for them.
+        """Requests numbered from 0, made one by one as the run asks for them; those that warm the cache are left out.
 
         PastClockError in place of the first that arrives past the 64-bit clock; those before it have come by then.
         """
-        if not isinstance(self._traffic, SessionTraffic):
+        requests = self._all()
+        return requests if self._warm is None else self._behind_the_warm(requests, self._warm.requests)
+
+    def warm(self, most_tokens: int) -> Iterator[Request]:
+        """What the cache has served before the run, in order; of shared texts about `most_tokens` tokens at most.
+
+        InputError where too few requests are left to arrive.
+        """
+        if self._warm is None:
+            return
+        if self._warm.shared:
+            yield from shared_requests(Stack(self._layers, self._streams), most_tokens)
+        yield from islice(self._all(), self._warm.requests)
+
+    def _behind_the_warm(self, requests: Iterator[Request], count: int) -> Iterator[Request]:
+        """The others, as early as if the last one that warms the cache had come at 0."""
+        start_ps = 0
+        for number, request in enumerate(requests):
+            if number < count:
+                start_ps = request.arrival_ps
+                continue
+            request.arrival_ps -= start_ps
+            yield request
+
+    def _all(self) -> Iterator[Request]:
+        if not isinstance(self._traffic, LoopTraffic):
             return self._rows(self._traffic)
         sources = Sources(
             streams=self._streams, layers=self._layers, samples=1 if self._beam else self._samples,
             cancel=self._cancel, mix=self._mix,
         )  # fmt: skip
-        loop = self._traffic.loop(sources)
+        loop: Loop[Any] = self._traffic.loop(sources)
+        # What recorded sessions hold of each other nobody knows until all are over.
+        drawn = isinstance(self._traffic, SessionTraffic)
+        self._under_way = UnderWay() if self._follows and drawn else None
         if self.closed:
-            self._loop = ByTheAnswers(loop, self._dressed)
+            self._loop = ByTheAnswers(loop, self._dressed, self._under_way)
             return map(_on_clock, self._loop.starts())
-        return map(_on_clock, by_the_clock(loop, self._dressed))
+        return map(_on_clock, by_the_clock(loop, self._dressed, self._under_way))
 
     def after(self, request_id: int, end_ps: int, end: str, generated_tokens: int) -> list[Request]:
         """The requests that come because one has ended, none before `end_ps`; of the stream last begun. Mutates it.
@@ -126,6 +163,21 @@ class Workload:
         """
         assert self._loop is not None
         return [_on_clock(request) for request in self._loop.after(request_id, end_ps, end, generated_tokens)]
+
+    def follow(self) -> None:
+        """In the streams begun from now on know which sessions are under way, so that `over` can be asked. Mutates."""
+        self._follows = True
+
+    def over(self, request: Request) -> Sequence[int]:
+        """Ids of the requests whose own tokens no later prompt holds, now that this one has ended, too. Mutates.
+
+        To be asked once for each request, behind `after`, and only of a stream that is followed (`follow`).
+        """
+        if not isinstance(self._traffic, LoopTraffic):
+            return (request.id,)
+        if self._under_way is None or request.session is None:
+            return ()
+        return self._under_way.ended(request.session)
 
     def _rows(self, traffic: Traffic) -> Iterator[Request]:
         max_tokens, everyone, mix = self._max_tokens.of, self._everyone, self._mix
@@ -159,16 +211,26 @@ class Workload:
                 self._replace(request, self._beam)
             yield request
 
-    def _dressed(self, request: Request, kind: int) -> Request:
-        """A turn of a session with all that its client says."""
-        self._tag(request, self._everyone if self._mix is None else self._mix.kinds[kind])
-        if self._beam is not None:
+    def _dressed(self, request: Request, kind: int | None) -> Request:
+        """A turn of a session with all that its client says; `kind` None: what was recorded with it stays."""
+        if kind is None:
+            request.tenant = request.tenant or self._everyone.tenant
+            request.priority = request.priority or self._everyone.priority
+        if self._samples > 1 and not request.more_outputs:
             request.more_outputs = (request.output_tokens,) * (self._samples - 1)
+        if kind is None:
+            self._limit(request, self._everyone)
+        else:
+            self._tag(request, self._everyone if self._mix is None else self._mix.kinds[kind])
+        if self._beam is not None:
             self._replace(request, self._beam)
         return request
 
     def _tag(self, request: Request, tags: Tags) -> None:
         request.tenant, request.priority, request.slo_class = tags.tenant, tags.priority, tags.slo_class
+        self._limit(request, tags)
+
+    def _limit(self, request: Request, tags: Tags) -> None:
         rule = tags.max_tokens or self._max_tokens
         request.max_tokens = rule.of(max(request.output_tokens, *request.more_outputs, 0))
 
@@ -187,6 +249,7 @@ class Workload:
             "layers": [layer.describe() for layer in self._layers],
             "priority": self._everyone.priority,
             "tenant": self._everyone.tenant,
+            "warm": None if self._warm is None else asdict(self._warm),
             "mix": None if self._mix is None else [tags.describe() for tags in self._mix.kinds],
         }
 

@@ -14,7 +14,7 @@ from kvsim.workload.arguments import check_positive, check_whole
 from kvsim.workload.arrivals import as_written
 from kvsim.workload.readers import READERS, detect
 from kvsim.workload.readers.files.source import Source
-from kvsim.workload.readers.interface import Call, Identity, Intake, OnBadRow, Reader, Report, Row
+from kvsim.workload.readers.interface import Call, Identity, Intake, OnBadRow, Reader, Report, Row, Surveyed
 from kvsim.workload.readers.options import ReadOptions
 from kvsim.workload.streams import Streams
 from kvsim.workload.trace_contents import prompt_contents, prompt_layers
@@ -50,7 +50,7 @@ def opened(path: Path, name: str, format: str | None) -> tuple[Reader, Source]:
     return (detect(head, name) if format is None else READERS[format]), source
 
 
-class TraceTraffic:
+class TraceTraffic(Surveyed):
     """Requests as a trace recorded them: time, prompt tokens, output tokens; and what prompts share, if it says so.
 
     `trace` is a path or a name in `PACKAGED`; `format` a name in `READERS` (None: found by the header).
@@ -171,6 +171,18 @@ class TraceTraffic:
         calls, again = tee(islice(self._calls(reader, source, size), self._requests))
         contents = prompt_contents(((call.row[1], call.blocks) for call in calls), size)
         return prompt_layers(zip(contents, (call.session for call in again), strict=True), size)
+
+    def sessions(self) -> list[str]:
+        """The session of each row, in the order of `rows`; "" where the file knows none. Reads it once more."""
+        reader, source = opened(self._path, self.trace, self._format)
+        size = self._told_block_tokens(reader, source)
+        if size is not None:
+            calls = self._calls(reader, source, size)
+            return [call.session for call in islice(calls, self._requests)]
+        intake = Intake(self.trace, self._on_bad_row, self._options)
+        requests = (one for one in reader.requests(source, intake) if not one.failed and one.arrival_ps is not None)
+        in_order = sorted(requests, key=lambda one: one.arrival_ps or 0) if self._sort else requests
+        return [one.session for one in islice(in_order, self._requests)]
 
     def _calls(self, reader: Reader, source: Source, block_tokens: int) -> Iterator[Call]:
         calls = reader.calls(source, Intake(self.trace, self._on_bad_row, self._options), block_tokens)

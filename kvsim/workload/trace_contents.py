@@ -18,12 +18,19 @@ def prompt_contents(prompts: Iterable[tuple[int, tuple[BlockId, ...]]], block_to
     """
     numbers: dict[BlockId, int] = {}
     for request, (tokens, ids) in enumerate(prompts):
-        content = Content()
-        for block in ids:
-            start = numbers.setdefault(block, len(numbers)) * block_tokens
-            content.append(Run(_BLOCKS, start, min(block_tokens, tokens - content.tokens)))
-        content.append(Run(own_stream(request), content.tokens, tokens - content.tokens))
-        yield content
+        yield block_content(request, tokens, ids, block_tokens, numbers)
+
+
+def block_content(
+    request: int, tokens: int, ids: tuple[BlockId, ...], block_tokens: int, numbers: dict[BlockId, int]
+) -> Content:
+    """The prompt of one request; `numbers` are those of all blocks so far. Mutates them."""
+    content = Content()
+    for block in ids:
+        start = numbers.setdefault(block, len(numbers)) * block_tokens
+        content.append(Run(_BLOCKS, start, min(block_tokens, tokens - content.tokens)))
+    content.append(Run(own_stream(request), content.tokens, tokens - content.tokens))
+    return content
 
 
 def prompt_layers(prompts: Iterable[tuple[Content, str]], block_tokens: int) -> Layers:
@@ -50,7 +57,7 @@ def prompt_layers(prompts: Iterable[tuple[Content, str]], block_tokens: int) -> 
     )
 
 
-_NO_SESSION, _SEVERAL = -1, -2
+_NO_SESSION, _SEVERAL, _NOBODY = -1, -2, -3
 
 
 class _Users:
@@ -69,9 +76,11 @@ class _Users:
             if run.stream != _BLOCKS:
                 continue
             for block in range(run.offset // size, -(-(run.offset + run.tokens) // size)):
-                # They are numbered in order of appearance.
-                if block == len(users):
-                    users.append(user)
+                # They are numbered in order of appearance, but for those that only a partly filled last block had.
+                if block >= len(users):
+                    users.extend([_NOBODY] * (block - len(users) + 1))
+                if users[block] == _NOBODY:
+                    users[block] = user
                 elif users[block] != user:
                     users[block] = _SEVERAL
 
@@ -87,4 +96,4 @@ class _Users:
         return Spans(starts, names)
 
 
-_LAYERS: dict[int, str | None] = {_NO_SESSION: None, _SEVERAL: "group"}
+_LAYERS: dict[int, str | None] = {_NO_SESSION: None, _SEVERAL: "group", _NOBODY: None}

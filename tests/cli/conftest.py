@@ -19,7 +19,8 @@ class Calls(list):
 def calls(monkeypatch):
     """Stand-ins for loading and running; made-up results of the variants `contiguous` and `paged`."""
     made = Calls()
-    variants = [SimpleNamespace(name="azure", label=label) for label in ("contiguous", "paged")]
+    settings = SimpleNamespace(fleet=None)
+    variants = [SimpleNamespace(name="azure", label=label, settings=settings) for label in ("contiguous", "paged")]
 
     def stand_in(name, answer):
         def called(*args, **kwargs):

@@ -133,6 +133,9 @@ def test_a_record_holds_the_request_and_what_became_of_it():
         "rehit_tokens": 0,
         "hit_layers": (0, 0, 0, 0, 0),
         "regret_tokens": 0,
+        "session": None,
+        "turn": None,
+        "slo_class": "",
     }
 
 

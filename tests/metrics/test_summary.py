@@ -28,7 +28,7 @@ CONTRACT = {
     "pool_tokens", "pool_blocks", "mean_share", "peak_share", "mean_running", "max_running", "mean_waiting",
     "arrived", "finished", "rejected", "cancelled", "aborted", "unfinished", "preemptions", "lost_tokens",
     "recomputed_tokens", "copied_bytes", "duplicate_share", "blocked", "hit_rate", "queue_s", "ttft_s", "tpot_s",
-    "itl_s", "e2e_s", "output_tokens_per_s", "requests_per_s", "goodput_per_s", "simulated_s", "steps",
+    "itl_s", "e2e_s", "output_tokens_per_s", "requests_per_s", "goodput_per_s", "slo_classes", "simulated_s", "steps",
 }  # fmt: skip
 """The keys that the issue promises; more may be added, none taken away."""
 
@@ -100,7 +100,7 @@ def made_run(
     steps: tuple[tuple[float, float, int], ...] = (),
 ) -> Run:
     """A run of `records`; `steps` are (start, duration, waiting), with 40 of 100 slots used and 2 tokens each."""
-    log = RequestLog()
+    log = RequestLog(classes=tuple(slo.classes) if slo else ())
     log.ended, log.arrived = records, len(records)
     memory = MemoryRecorder(100, Occupancy(), window=window)
     if opens_s:
@@ -412,3 +412,34 @@ def test_the_mean_shares_of_a_run_add_up_to_one(allocator, window):
     assert 0 <= found["goodput_per_s"] <= found["requests_per_s"]
     assert found["mean_waiting"] >= 0
     assert found["mean_running"] <= found["max_running"] <= 6
+
+
+def test_a_class_of_service_has_goals_of_its_own_and_is_told_apart():
+    goals = Slo(e2e_ps=9 * S, classes={"gold": Slo(e2e_ps=4 * S), "batch": Slo(e2e_ps=50 * S)})
+    records = [
+        ended(0, 0, 3, slo_class="gold"),
+        ended(1, 0, 8, slo_class="gold"),
+        ended(2, 1, 41, slo_class="batch"),
+        ended(3, 1, 9),
+        ended(4, 1, 30),
+        ended(5, 1, 20, slo_class="gold", end="aborted", finish_reason=None),
+        ended(6, 1, 20, slo_class="unheard of"),
+    ]
+    found = metrics(made_run(records, end_s=50, slo=goals))
+    assert found["goodput_per_s"] == 3 / 50
+    gold, batch = found["slo_classes"]["gold"], found["slo_classes"]["batch"]
+    assert (gold["arrived"], gold["finished"], gold["met_share"], gold["goodput_per_s"]) == (3, 2, 1 / 3, 1 / 50)
+    assert gold["e2e_s"]["mean"] == 5.5
+    assert (batch["arrived"], batch["finished"], batch["met_share"], batch["goodput_per_s"]) == (1, 1, 1.0, 1 / 50)
+
+
+def test_without_goals_of_their_own_no_class_is_told_apart():
+    found = metrics(made_run([ended(slo_class="gold")], end_s=10, slo=Slo(e2e_ps=50 * S)))
+    assert found["slo_classes"] is None
+    assert found["goodput_per_s"] == 0.1
+
+
+def test_a_class_that_nobody_is_of_has_no_share():
+    found = metrics(made_run([ended()], end_s=10, slo=Slo(classes={"gold": Slo(e2e_ps=1)})))
+    assert found["slo_classes"]["gold"]["met_share"] is None
+    assert found["slo_classes"]["gold"]["ttft_s"] is None

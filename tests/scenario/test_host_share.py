@@ -45,7 +45,7 @@ def test_the_card_holds_what_it_held_and_the_host_the_rest(run):
 
 def test_requests_decode_more_slowly_and_most_so_without_overlap(run):
     whole, half = run(), run("placement.host_share=0.5")
-    serial = run("placement.host_share=0.5", "placement.overlap=false")
+    serial = run("placement.host_share=0.5", "placement.overlapped=false")
     tpots = [one["metrics"]["tpot_s"]["p50"] for one in (whole, half, serial)]
     assert tpots == sorted(tpots)
     assert tpots[0] < tpots[2]

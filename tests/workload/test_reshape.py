@@ -58,6 +58,16 @@ def test_lengths_are_multiplied_and_rounded_up():
     ]
 
 
+def test_the_rate_is_multiplied_by_a_time_warp_that_keeps_every_request():
+    whole = list(generated().rows(Streams(3)))
+    warped = rows(generated(), rate_times=4)
+    assert [time for time, *_ in warped] == [(2 * time + 4) // 8 for time, *_ in whole]
+    assert [rest for _, *rest in warped] == [rest for _, *rest in whole]
+    twice = rows(generated(), rate_times=2, until_s=30, repeat=2)
+    half = len(twice) // 2
+    assert [time for time, *_ in twice[half:]] == [time + 15 * PS_PER_S for time, *_ in twice[:half]]
+
+
 def test_further_samples_are_as_much_longer():
     traffic = Reshaped(generated(), Reshape(output_times=3))
     assert next(iter(Workload(traffic, samples=2))).more_outputs == (21,)

@@ -161,6 +161,7 @@ def test_the_report_is_plain_and_says_what_made_the_requests():
         "layers": [],
         "priority": 0,
         "tenant": "",
+        "warm": None,
         "mix": None,
     }
     json.dumps(Workload(TraceTraffic("azure-conv-2023", rate=4)).describe(), allow_nan=False)

@@ -8,7 +8,7 @@ from kvsim.errors import InputError
 
 if TYPE_CHECKING:
     from kvsim.workload.readers.clients.servegen import Population
-    from kvsim.workload.readers.options import ReadOptions, Tokenizer
+    from kvsim.workload.readers.options import ReadOptions
     from kvsim.workload.recording import Recording
 
 
@@ -82,33 +82,19 @@ def population(args: argparse.Namespace) -> "Population | None":
 
 
 def _read_options(args: argparse.Namespace) -> "ReadOptions":
-    from kvsim.workload.readers.options import ReadOptions
+    from kvsim.workload.readers.options import ReadOptions, tokenizer_of
 
     return ReadOptions(
         block_tokens=args.block_tokens,
         prompts=args.prompts,
         failed=args.failed,
         chars_per_token=args.chars_per_token,
-        tokenizer=None if args.tokenizer is None else _tokenizer(args.tokenizer),
+        tokenizer=None if args.tokenizer is None else tokenizer_of(args.tokenizer),
         output_tokens=args.output_tokens,
         columns=args.columns,
         time_unit=args.time_unit,
         shared_system=args.shared_system,
     )
-
-
-def _tokenizer(text: str) -> "Tokenizer":
-    from importlib import import_module
-
-    module, _, function = text.partition(":")
-    try:
-        found = getattr(import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"--tokenizer {text}: cannot be loaded ({error}); write MODULE:FUNCTION") from error
-    if not callable(found):
-        raise InputError(f"--tokenizer {text}: is no function; name one that takes a text and returns its tokens")
-    tokenizer: Tokenizer = found
-    return tokenizer
 
 
 def _columns(text: str) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 from typing import NamedTuple
 
-from kvsim.content import ENDLESS
+from kvsim.content import ENDLESS, Content
 from kvsim.errors import CheckError
 from kvsim.memory.held import HeldBooks
 from kvsim.memory.paged import TABLE_ENTRY_BYTES
@@ -184,6 +184,18 @@ class PrefixAllocator(HeldBooks[Holding]):
         self.count()
         return _GRANT
 
+    def warm(self, content: Content, prompt_tokens: int, tokens: int) -> None:
+        """Its whole blocks."""
+        counts = self.pool.counted
+        tokens = min(tokens, self.pool_slots)
+        self.holdings.leave_behind(self.holdings.open(content, prompt_tokens), tokens)
+        self.pool.counted = counts
+
+    def flush(self) -> bool:
+        """The map is emptied; which block is handed out next stays as it was."""
+        self._next = None
+        return self.pool.forget()
+
     def _shortage(self, asked: Iterable[_Asked]) -> Short | None:
         """The first that cannot have what it asks for, behind those before it. Pure.
 
@@ -240,6 +252,10 @@ class PrefixAllocator(HeldBooks[Holding]):
         self._forget(sequence)
         self.holdings.release(held)
         self.count()
+
+    def forget(self, streams: Iterable[int]) -> None:
+        """By the numbers of blocks that have them."""
+        self.holdings.forget(streams)
 
     def count(self) -> None:
         """Bring the counts of upkeep up to date. Mutates."""

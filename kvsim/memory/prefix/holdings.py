@@ -5,7 +5,7 @@ this step, hits taken over, new blocks, full blocks put into the map. A block is
 scheduled, before it is computed (rule 5).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kvsim.content import Content
@@ -125,6 +125,21 @@ class Holdings:
             holding.tables[number] = [0] * behind + blocks[behind:]
         holding.stored = hit.tokens // self.block_size
 
+    def leave_behind(self, holding: Holding, tokens: int) -> None:
+        """Keep the whole blocks of the first `tokens` tokens, as a sequence that has computed them and left. Mutates.
+
+        Only where one group of full attention holds all blocks; of `tokens` there must be room for.
+        """
+        size, pool = self.block_size, self.pool
+        hit = self._lookup.hit(holding.chain, tokens)
+        for table, blocks in zip(holding.tables, hit.tables, strict=True):
+            pool.hit(blocks)
+            table += blocks
+            table += pool.take(tokens // size - len(table))
+        holding.stored = hit.tokens // size
+        self.store(holding, tokens)
+        self.release(holding)
+
     def store(self, holding: Holding, tokens: int) -> None:
         """The full blocks of the first `tokens` tokens can be hit from now on, as far as they are kept. Mutates."""
         full = tokens // self.block_size
@@ -159,6 +174,12 @@ class Holdings:
             self.pool.free(reversed(table))
             holding.tables[number] = []
         holding.stored = 0
+
+    def forget(self, streams: Iterable[int]) -> None:
+        """No sequence with tokens of these own streams will be opened any more. Mutates; changes no answer."""
+        gone = self._identities.forget(streams)
+        if gone and self.pool.listener is not None:
+            self.pool.listener.forgotten(gone)
 
     def _end(self, want: Want) -> int:
         """The last token that it wants a slot for."""

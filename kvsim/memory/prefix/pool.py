@@ -74,6 +74,15 @@ class BlockPool:
         """Different contents that can be hit now."""
         return len(self._holders)
 
+    @property
+    def counted(self) -> tuple[int, int, int, int, int]:
+        """All counts since the start; whoever does what should not count puts them back."""
+        return self.most_references, self.stored, self.evicted, self.left, self.joined
+
+    @counted.setter
+    def counted(self, counts: tuple[int, int, int, int, int]) -> None:
+        self.most_references, self.stored, self.evicted, self.left, self.joined = counts
+
     def listen(self, listener: CacheListener, block_tokens: int) -> None:
         """Tell `listener` by number of the content what is evicted, in blocks of so many tokens. Mutates."""
         self.listener = listener
@@ -185,6 +194,20 @@ class BlockPool:
             else:
                 first.append(block)
         self._head += reversed(first)
+
+    def forget(self) -> bool:
+        """No content is known any more; False while any block is referenced. The queue stays as it is. Mutates.
+
+        `BlockPool.reset_prefix_cache` of vLLM. Blocks that lose what they held so count as evicted nowhere.
+        """
+        if self._counts:
+            return False
+        self._keys.clear()
+        self._holders.clear()
+        self.cached_blocks = 0
+        if self.listener is not None:
+            self.listener.cleared()
+        return True
 
     def audit(self, tables: Iterable[Iterable[int]]) -> None:
         """Count all references again from the block tables of those who hold them; CheckError where they differ."""

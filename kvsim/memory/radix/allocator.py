@@ -12,13 +12,14 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 from typing import NamedTuple
 
+from kvsim.content import Content
 from kvsim.errors import CheckError
 from kvsim.memory.phases import phases_of
 from kvsim.memory.radix.interface import NoTree, PrefixTree
 from kvsim.memory.radix.leap import RowsLeap, unevicted
 from kvsim.memory.radix.node import Node
 from kvsim.memory.radix.pool import SlotPool
-from kvsim.memory.radix.row import Row, audit_rows, checkpoint, unlock
+from kvsim.memory.radix.row import Row, audit_rows, checkpoint, leave_behind, unlock
 from kvsim.memory.radix.tree import RadixTree
 from kvsim.memory.residency import CacheListener
 from kvsim.memory.written import WrittenBooks
@@ -181,6 +182,14 @@ class RadixAllocator(WrittenBooks):
         self._row_slots += slots
         self.upkeep.allocations += slots // self.page_size
         self.upkeep.table_bytes = max(self.upkeep.table_bytes, self._row_slots * ROW_ENTRY_BYTES)
+
+    def warm(self, content: Content, prompt_tokens: int, tokens: int) -> None:
+        """What the tree takes over from one that finishes."""
+        leave_behind(self.tree, Row(content, prompt_tokens, 0), tokens)
+
+    def flush(self) -> bool:
+        """The tree is emptied."""
+        return not self._rows and self.tree.reset()
 
     def _asked(self, ask: Ask) -> _Asked:
         sequence, size = ask.sequence, self.page_size

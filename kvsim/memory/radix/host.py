@@ -35,6 +35,14 @@ class TieredRadixTree(RadixTree):
         The host copies of those that still are go first when the host is short.
         """
 
+    def reset(self) -> bool:
+        if not super().reset():
+            return False
+        self.host.give(self.host.slots - self.host.free)
+        self.host_leaves = self._queue()
+        self._twins.clear()
+        return True
+
     def load_back(self, found: Match) -> int:
         """Bring what a match found in host memory back to the device, all of it or nothing; tokens loaded. Mutates."""
         if found.host_tokens < max(1, self.load_back_tokens):

@@ -93,6 +93,10 @@ class PrefixTree(ABC):
         Returns the tokens given back. Mutates; O(leaves), and O(log leaves) for each that goes.
         """
 
+    def reset(self) -> bool:
+        """Forget everything, on the device and beyond; False while anything is locked. Mutates."""
+        return not self.protected_tokens
+
     def nodes(self) -> Iterator[Node]:
         """Every node but the root, parents first. Pure."""
         return iter(())

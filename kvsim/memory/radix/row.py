@@ -57,6 +57,23 @@ def checkpoint(tree: PrefixTree, row: Holder, tokens: int) -> None:
     row.locked, row.protected = node, end
 
 
+def leave_behind(tree: PrefixTree, row: Row, tokens: int) -> None:
+    """Keep what whoever has computed the first `tokens` of `row` hands over at its end, as far as there is room.
+
+    Mutates both. Nobody else may hold anything.
+    """
+    pool = tree.pool
+    end = min(pool.floor(tokens), pool.slots)
+    match = tree.match(row.content, end)
+    tree.lock(match.node)
+    row.locked, row.protected = match.node, match.tokens
+    tree.make_room(end - match.tokens)
+    new = min(end - match.tokens, pool.free)
+    pool.take(new)
+    checkpoint(tree, row, match.tokens + new)
+    unlock(tree, row)
+
+
 def unlock(tree: PrefixTree, row: Holder) -> None:
     """Protect nothing for `row` any more. Mutates both."""
     if row.locked is not None:

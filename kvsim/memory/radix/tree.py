@@ -106,6 +106,17 @@ class RadixTree(PrefixTree):
             freed += self._evict_leaf(leaf)
         return freed
 
+    def reset(self) -> bool:
+        if self.protected_tokens:
+            return False
+        self.pool.give(self.evictable_tokens)
+        self.evictable_tokens = 0
+        self.root = Node(Content(), priority=0, now=next(self._clock))
+        self.leaves = self._queue()
+        if self.listener is not None:
+            self.listener.cleared()
+        return True
+
     def nodes(self) -> Iterator[Node]:
         """Every node but the root, parents first. Pure."""
         waiting = list(self.root.children.values())

@@ -89,6 +89,20 @@ class MemoryRecorder:
             self._idle_until(now_ps)
         self._marks_passed(now_ps)
 
+    def until(self, now_ps: int) -> Totals:
+        """The sums as they stand at `now_ps`, which is not before the end of the run: from then on nothing happens."""
+        totals, idle_ps = self.totals.copy(), now_ps - max(self._end_ps, self.opened_ps)
+        if idle_ps > 0:
+            levels = self._idle_levels
+            totals.slots_ps = [sum_ps + level * idle_ps for sum_ps, level in zip(totals.slots_ps, levels, strict=True)]
+            totals.reach(levels)
+            totals.tally(idle_ps, 0, 0, 0)
+        return totals
+
+    @property
+    def _idle_levels(self) -> tuple[int, ...]:
+        return 0, 0, 0, 0, 0, self._cached, 0, self.pool_slots - self._cached
+
     def hand_over(self, *, last: bool = False) -> None:
         """Give the record of steps away, the `last` of it too. Does nothing where it is kept. Mutates."""
         if self._into is None:
@@ -126,6 +140,15 @@ class MemoryRecorder:
         self._cached = cached_slots
         if cached_slots:
             self.rests[now_ps] = cached_slots
+
+    def emptied(self, now_ps: int) -> None:
+        """Nothing is cached from now on; nothing runs either."""
+        if now_ps > self._end_ps:
+            self._idle_until(now_ps)
+        if self._cached:
+            # Whoever turns rests into rows sees a change in the middle of one by its nothing.
+            self.rests[now_ps] = 0
+        self._cached = 0
 
     def step(
         self, start_ps: int, duration_ps: int, clock: int, use: PoolUse, beside: Beside, batch: Batch, *,
@@ -227,8 +250,8 @@ class MemoryRecorder:
 
     def _idle_until(self, now_ps: int) -> None:
         cached, free = self._cached, self.pool_slots - self._cached
-        levels, use = (0, 0, 0, 0, 0, cached, 0, free), PoolUse(0, 0, 0, 0, cached, free, free)
-        self._span(self._end_ps, now_ps, levels, use, NOTHING, NOBODY)
+        use = PoolUse(0, 0, 0, 0, cached, free, free)
+        self._span(self._end_ps, now_ps, self._idle_levels, use, NOTHING, NOBODY)
 
     def _span(
         self, start_ps: int, end_ps: int, levels: tuple[int, ...], use: PoolUse, beside: Beside, batch: Batch

@@ -109,6 +109,12 @@ class KvEventLog:
                 self._copies[piece] = copies - 1
             event += self._hashes[piece] if copies > 1 else self._hashes.pop(piece)
 
+    def cleared(self, now_ps: int) -> None:
+        """Nothing is cached any more."""
+        self._batch(now_ps).append(None)
+        self._hashes.clear()
+        self._copies.clear()
+
     def cut(self, piece: Hashable, upper: Hashable, tokens: int) -> None:
         """The first `tokens` tokens of `piece` are `upper` from now on; nobody outside need know."""
         blocks = tokens // self.block_tokens

@@ -1,14 +1,33 @@
 """What prefix caching adds to the `metrics` of the JSON contract; every key is there, None where nothing is cached."""
 
-from typing import Any
+from typing import Any, Protocol
 
 from kvsim.content import LAYERS
-from kvsim.metrics.prefix.residency import Residency
-from kvsim.metrics.requests import RequestLog
+from kvsim.metrics.histogram import DurationHistogram
+from kvsim.metrics.requests import Marks
 from kvsim.request import PS_PER_S
 
 
-def prefix_metrics(residency: Residency | None, log: RequestLog, inside: bytearray) -> dict[str, Any]:
+class Reuse(Protocol):
+    """How far apart uses are, and how long things stay; see `Residency`."""
+
+    reuse_distance: DurationHistogram
+    reuse_gap: DurationHistogram
+    idle: DurationHistogram
+    lifetime: DurationHistogram
+
+
+class Found(Protocol):
+    """What was found cached; see `RequestLog`."""
+
+    hit_layers: tuple[int, ...]
+    rehit_layers: tuple[int, ...]
+
+    def marks(self) -> Marks:
+        """What is left of all records."""
+
+
+def prefix_metrics(residency: Reuse | None, log: Found, inside: bytearray) -> dict[str, Any]:
     """Rates are over the prompt tokens asked by those `inside` the measured window (a byte for each of the log's marks,
     1 where it is); the rest is of the whole run.
 

@@ -2,6 +2,7 @@
 
 from kvsim.metrics.requests.journey import Journey, allowed_output, entering, whose
 from kvsim.metrics.requests.log import RequestLog
+from kvsim.metrics.requests.marks import Marks
 from kvsim.metrics.requests.records import NO_HITS, Ended, Event, Loss, added
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "Event",
     "Journey",
     "Loss",
+    "Marks",
     "RequestLog",
     "added",
     "allowed_output",

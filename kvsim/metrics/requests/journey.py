@@ -138,7 +138,10 @@ def _content(request: Request, sequence_id: int) -> Content | None:
         return None
     prompt = Run(own_stream(request.id), 0, request.prompt_tokens)
     runs = (prompt,) if request.content is None else request.content.runs
-    return Content([*runs, Run(own_stream(sequence_id), request.prompt_tokens, ENDLESS)])
+    said, answer = request.prompt_tokens, request.answer
+    if answer is not None and sequence_id == request.id:
+        runs, said = [*runs, answer], said + answer.tokens
+    return Content([*runs, Run(own_stream(sequence_id), said, ENDLESS)])
 
 
 def whose(sequence_id: int) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """What happened to each request: the request records, and the list of blocked allocations."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kvsim.metrics.requests.journey import Journey
@@ -18,10 +18,10 @@ class RequestLog:
     """The records of the requests that have ended, of allocations that failed and of preemptions, in order of time.
 
     All of them are kept, or, with `pieces`, handed over whenever there are many. With `caches` what was found cached
-    counts.
+    counts; `classes` are the classes of service that are told apart.
     """
 
-    def __init__(self, pieces: "Pieces | None" = None, *, caches: bool = True) -> None:
+    def __init__(self, pieces: "Pieces | None" = None, *, caches: bool = True, classes: Sequence[str] = ()) -> None:
         self.ended: list[Ended] = []
         self.events: list[Event] = []
         self.losses: list[Loss] = []
@@ -30,7 +30,7 @@ class RequestLog:
         self.refusals = Refusals()
         self._into = pieces
         self._most = sys.maxsize if pieces is None else pieces.rows
-        self._marks = Marks(caches=caches)
+        self._marks = Marks(caches=caches, classes=classes)
         self._marked = self._counted = 0
         """How many of `ended` and `events` the marks know already."""
         self._handed_over = self._preempted = 0
@@ -207,6 +207,9 @@ def _record(now_ps: int, journey: Journey, end: str, generated: int) -> Ended:
         rehit_tokens=journey.rehit_tokens,
         hit_layers=journey.hit_layers,
         regret_tokens=journey.regret_tokens,
+        session=request.session,
+        turn=None if request.session is None else request.turn,
+        slo_class=request.slo_class,
     )
 
 

@@ -3,22 +3,26 @@
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress
 
 from kvsim.metrics.requests.records import Ended, Event
 from kvsim.step import ENDS
 
 _NEVER = -1
+_SUMS = ("lost_tokens", "recomputed_tokens", "swapped_tokens", "hit_tokens", "rehit_tokens", "regret_tokens")
 _FINISHED = ENDS.index("finished")
 
 
 class _Piece:
     """The columns of some of them; pieces are never resized, which would leave holes in memory as large as they are."""
 
-    __slots__ = ("arrival_ps", "asked", "end", "end_ps", "first_token_ps", "gaps", "hit", "regret", "scheduled_ps")
+    __slots__ = (
+        *("arrival_ps", "asked", "end", "end_ps", "first_token_ps", "gaps", "hit", "regret", "scheduled_ps"),
+        "slo_class",
+    )
 
-    def __init__(self, records: Sequence[Ended], *, caches: bool) -> None:
+    def __init__(self, records: Sequence[Ended], *, caches: bool, classes: Mapping[str, int]) -> None:
         self.arrival_ps = array("q", [record.arrival_ps for record in records])
         self.scheduled_ps = array("q", [_mark(record.first_scheduled_ps) for record in records])
         self.first_token_ps = array("q", [_mark(record.first_token_ps) for record in records])
@@ -30,15 +34,20 @@ class _Piece:
             self.asked = _narrow([record.asked_tokens for record in records])
             self.hit = _narrow([record.hit_tokens for record in records])
             self.regret = _narrow([record.regret_tokens for record in records])
+        if classes:
+            self.slo_class = _narrow([classes.get(record.slo_class, 0) for record in records])
 
 
 class Marks:
     """Some 35 bytes a request, and a few more where something `caches`; and sums over all records.
 
+    Requests of the `classes` of service that have goals of their own are told apart: a byte more.
+
     Whatever has one entry for each request has it in the order in which they ended.
     """
 
-    def __init__(self, *, caches: bool = True) -> None:
+    def __init__(self, *, caches: bool = True, classes: Sequence[str] = ()) -> None:
+        self._classes = {name: number for number, name in enumerate(classes, 1)}
         self.ends: Counter[str] = Counter()
         self.causes: Counter[str] = Counter()
         """Allocations that could not be met, by cause."""
@@ -47,11 +56,25 @@ class Marks:
         self._caches = caches
         self._pieces: list[_Piece] = []
 
+    @classmethod
+    def joined(cls, several: Iterable["Marks"]) -> "Marks":
+        """All of several replicas, one after the other."""
+        whole = cls()
+        for one in several:
+            whole._caches &= one._caches
+            whole._classes = one._classes
+            whole._pieces += one._pieces
+            whole.ends.update(one.ends)
+            whole.causes.update(one.causes)
+            for name in _SUMS:
+                setattr(whole, name, getattr(whole, name) + getattr(one, name))
+        return whole
+
     def add(self, records: Sequence[Ended]) -> None:
         """These have ended. Mutates."""
         if not records:
             return
-        self._pieces.append(_Piece(records, caches=self._caches))
+        self._pieces.append(_Piece(records, caches=self._caches, classes=self._classes))
         self.ends.update([record.end for record in records])
         self.lost_tokens += sum([record.lost_tokens for record in records])
         self.recomputed_tokens += sum([record.recomputed_tokens for record in records])
@@ -88,6 +111,11 @@ class Marks:
     def finished(self, chosen: bytearray) -> bytearray:
         """Those of the chosen that finished."""
         return bytearray(one and end == _FINISHED for one, end in zip(chosen, self._column("end"), strict=True))
+
+    def of_class(self, name: str | None, chosen: bytearray) -> bytearray:
+        """Those of the chosen that are of this class; None: of no class that has goals of its own."""
+        number = 0 if name is None else self._classes[name]
+        return bytearray(one and own == number for one, own in zip(chosen, self._column("slo_class"), strict=True))
 
     # What of those: times in picoseconds, of those that got so far.
 

@@ -37,6 +37,10 @@ class Ended(NamedTuple):
     hit_layers: tuple[int, ...] = NO_HITS
     """`hit_tokens` by layer of sharing, in the order of `content.LAYERS`."""
     regret_tokens: int = 0
+    session: int | None = None
+    """None: it stood alone."""
+    turn: int | None = None
+    slo_class: str = ""
 
     @property
     def gaps(self) -> int:

@@ -1,5 +1,6 @@
 """Which prompts were refused since they can never be served: enough of it to say why."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 
@@ -17,6 +18,16 @@ class Refusals:
     def __init__(self) -> None:
         self.least: Refused | None = None
         self.greatest: Refused | None = None
+
+    @classmethod
+    def joined(cls, several: Iterable["Refusals"]) -> "Refusals":
+        """Of all that any of them has seen."""
+        whole = cls()
+        for one in several:
+            for refused in (one.least, one.greatest):
+                if refused is not None:
+                    whole.add(*refused)
+        return whole
 
     def add(self, prompt_tokens: int, number: int, need_tokens: int) -> None:
         """One more was rejected."""

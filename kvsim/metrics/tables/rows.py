@@ -4,6 +4,7 @@ Times are in seconds, lengths in tokens, None stands for what does not exist.
 """
 
 from array import array
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,7 +29,10 @@ def request_rows(ended: Sequence[Ended]) -> Table:
         "output_tokens": [r.output_tokens for r in records],
         "max_tokens": [r.max_tokens for r in records],
         "priority": [r.priority for r in records],
-        "tenant": [r.tenant for r in records],
+        "tenant": [r.tenant or None for r in records],
+        "slo_class": [r.slo_class or None for r in records],
+        "session": [r.session for r in records],
+        "turn": [r.turn for r in records],
         "first_scheduled_s": [_seconds(r.first_scheduled_ps) for r in records],
         "first_token_s": [_seconds(r.first_token_ps) for r in records],
         "end_s": [r.end_ps / PS_PER_S for r in records],
@@ -98,20 +102,32 @@ class MemoryRows:
         """
         rows = _columns(series)
         table: Table = {"time_s": [], **{name: [] for name in (*_LEVELS, "fragmentation", "unusable")}}
+        emptied = deque(sorted(time_ps for time_ps, cached in rests.items() if not cached))
         for index, start_ps in enumerate(rows["start_ps"]):
             if start_ps > self._over_ps:
                 self._rest(table, rests)
+                self._empty(table, emptied, start_ps)
             self._add(table, start_ps, {name: rows[name][index] for name in (*_LEVELS, "rounding")})
             self._over_ps = start_ps + rows["duration_ps"][index]
         if last:
             self._rest(table, rests)
+            self._empty(table, emptied, None)
         return table
 
     def _rest(self, table: Table, rests: Mapping[int, int]) -> None:
-        cached = rests.get(self._over_ps, 0)
+        self._idle(table, self._over_ps, rests.get(self._over_ps, 0))
+
+    def _empty(self, table: Table, emptied: "deque[int]", until_ps: int | None) -> None:
+        """A row for each time at which the cache was emptied while nothing ran, before `until_ps`. Uses them up."""
+        while emptied and (until_ps is None or emptied[0] < until_ps):
+            time_ps = emptied.popleft()
+            if time_ps > self._over_ps:
+                self._idle(table, time_ps, 0)
+
+    def _idle(self, table: Table, time_ps: int, cached: int) -> None:
         free = self._pool_slots - cached
         levels = {"cached": cached, "free": free, "largest_hole": free}
-        self._add(table, self._over_ps, dict.fromkeys((*_LEVELS, "rounding"), 0) | levels)
+        self._add(table, time_ps, dict.fromkeys((*_LEVELS, "rounding"), 0) | levels)
 
     def _add(self, table: Table, time_ps: int, levels: Mapping[str, int]) -> None:
         table["time_s"].append(time_ps / PS_PER_S)

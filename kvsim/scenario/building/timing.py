@@ -1,7 +1,8 @@
-"""Step times by name."""
+"""Step times by name, and where they are extrapolated."""
 
 import math
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from kvsim.capacity.pool import stage_share
 from kvsim.catalog.engines import Profile
@@ -9,6 +10,7 @@ from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import gpu
 from kvsim.request import PS_PER_S
 from kvsim.scenario.deployment import chosen
+from kvsim.scenario.resolve import Scenario
 from kvsim.scenario.schema.serving import NoCacheSettings
 from kvsim.scenario.schema.settings import Settings
 from kvsim.timing.expected import expected_error, unknown_error
@@ -18,6 +20,9 @@ from kvsim.timing.pipeline import PipelineTiming
 from kvsim.timing.roofline import RooflineParameters, RooflineTiming, lookup_cost
 from kvsim.timing.steps.graphs import EAGER, graphs
 
+if TYPE_CHECKING:
+    from kvsim.timing.fitting.calibration import Calibration
+
 ACTIVATION_BYTES = 2
 """Of one number that goes from a stage to the next: engines compute in 16 bits."""
 MEASURED_BLOCK = 16
@@ -26,19 +31,25 @@ the other tables state nothing, and vLLM's default is 16."""
 
 
 def timing_of(
-    settings: Settings,
+    scenario: Scenario,
     rules: Profile,
     footprint: Footprint,
     parameters: RooflineParameters,
     *,
     block_size: int | None,
+    page_bytes: int | None,
 ) -> StepTiming:
-    """Step times as the scenario asks for them; `block_size`: slots that attention looks up at a time, None: none."""
+    """Step times as the scenario asks for them.
+
+    `block_size`: slots that attention looks up at a time, `page_bytes`: memory that is mapped at a time; None: none.
+    """
+    settings = scenario.settings
     card, placement = gpu(settings.gpu), settings.placement
     sequences = chosen(settings.engine.max_num_seqs, rules.max_num_seqs)
     captured = graphs(rules.engine, rules.version, card, sequences)
     if captured is not None and settings.engine.enforce_eager:
         captured = EAGER
+    known = calibration_of(scenario)
     roofline = RooflineTiming(
         footprint,
         card,
@@ -57,7 +68,10 @@ def timing_of(
             roofline,
             engine=rules.engine,
             version=rules.version,
+            calibration=known,
             graphs=captured,
+            block_size=block_size,
+            page_bytes=page_bytes,
             lookup=lookup_cost(parameters, block_size) / lookup_cost(parameters, MEASURED_BLOCK),
         )
     if settings.pipeline_parallel > 1:
@@ -74,7 +88,7 @@ def timing_of(
         share=placement.host_share,
         kv_bytes=math.ceil(footprint.kv_bytes_per_token * stage_share(footprint.model, settings.pipeline_parallel)),
         link_bytes_per_s=roofline.host_bytes_per_s,
-        overlapped=placement.overlap,
+        overlapped=placement.overlapped,
     )
 
 
@@ -83,7 +97,7 @@ def placed(settings: Settings) -> dict[str, str]:
     placement = settings.placement
     if not placement.host_share:
         return {}
-    how = "beside the GPU's work" if placement.overlap else "before the GPU's work"
+    how = "beside the GPU's work" if placement.overlapped else "before the GPU's work"
     return {"placement": f"{100 * placement.host_share:g} % of each request's KV on the host, read {how}"}
 
 
@@ -97,4 +111,36 @@ def expected_error_of(settings: Settings, rules: Profile, footprint: Footprint) 
         return unknown_error("no run on pipeline stages was measured")
     if settings.timing.parameters:
         return unknown_error("the scenario gives parameters of its own")
+    if settings.timing.file is not None:
+        return unknown_error("no served run was measured with the scenario's own calibration")
     return expected_error(settings.timing.name, footprint.model, gpu(settings.gpu), rules.engine, rules.version)
+
+
+def calibration_of(scenario: Scenario) -> "Calibration | None":
+    """The calibration that the scenario names; None: the one that comes with kvsim, or none is needed."""
+    if scenario.calibration is None:
+        return None
+    from kvsim.timing.fitting.calibration import read  # late: few scenarios have one
+
+    return read(Path(scenario.calibration))
+
+
+def extrapolated(
+    scenario: Scenario, rules: Profile, footprint: Footprint, *, block_size: int | None, max_model_len: int
+) -> list[str]:
+    """Sentences on where this run may leave what its GPU has measured."""
+    known = calibration_of(scenario)
+    if known is None:
+        return []
+    from kvsim.timing.fitting.ranges import Asked, beyond
+
+    engine, model = scenario.settings.engine, footprint.model
+    heads = max(1.0, (model.full_kv_heads or model.heads) / footprint.tensor_parallel)
+    asked = Asked(
+        sequences=chosen(engine.max_num_seqs, rules.max_num_seqs),
+        tokens=chosen(engine.max_num_batched_tokens, scenario.token_budget),
+        context=max_model_len,
+        group=model.heads / footprint.tensor_parallel / heads,
+        block=block_size,
+    )
+    return list(beyond(known, gpu(scenario.settings.gpu).name, asked))

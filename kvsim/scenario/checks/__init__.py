@@ -8,8 +8,9 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from kvsim.scenario.checks.fleet import fleet_mistakes
 from kvsim.scenario.checks.serving import engine_mistakes, name_mistakes, timing_mistakes
-from kvsim.scenario.checks.traffic import workload_mistakes
+from kvsim.scenario.checks.traffic import class_mistakes, workload_mistakes
 from kvsim.scenario.loading import Plain
 from kvsim.scenario.messages import MISSING, NO_TEXT, TEXT, Mistake, Origins, alternatives, is_text
 
@@ -20,7 +21,8 @@ def check(data: Plain, origins: Origins) -> Iterator[Mistake]:
     yield from _written(data, "")
     yield from name_mistakes(data, origins)
     yield from engine_mistakes(data, origins)
-    yield from timing_mistakes(data.get("timing"))
+    yield from timing_mistakes(data, origins)
+    yield from fleet_mistakes(data)
     pool = data.get("pool")
     if isinstance(pool, dict) and len(pool) != 1:
         given = alternatives(sorted(pool)).replace(" or ", " and ") or "nothing"
@@ -28,6 +30,7 @@ def check(data: Plain, origins: Origins) -> Iterator[Mistake]:
     workload = data.get("workload")
     if isinstance(workload, dict):
         yield from workload_mistakes(workload, "horizon" in data, origins)
+        yield from class_mistakes(data.get("slo"), workload)
 
 
 def _finite(value: Any, key: str) -> Iterator[Mistake]:

@@ -29,9 +29,20 @@ def session_mistakes(workload: Plain) -> Iterator[Mistake]:
         key = "sessions" if sessions is not None else "clients"
         problem = "draws prompts and outputs from laws of their own, not from rows"
         yield Mistake(f"workload.{key}", MISSING, problem, "give prompt_tokens and output_tokens, not lengths_of")
-    if "reshape" in workload and (sessions is not None or clients is not None):
-        problem = "is for requests that stand alone, not for sessions"
+    drawn = "trace" not in workload
+    if "reshape" in workload and drawn and (sessions is not None or clients is not None):
+        problem = "is for requests that stand alone, not for sessions that are drawn"
         yield Mistake("workload.reshape", MISSING, problem, "remove it, and change the laws of the sessions")
+    by = workload["reshape"].get("by") if isinstance(workload.get("reshape"), dict) else None
+    if drawn and by == "session" and sessions is None and clients is None:
+        problem = "is for a trace that recorded sessions"
+        yield Mistake("workload.reshape.by", by, problem, "remove it: requests that are drawn stand alone")
+    for key, holder in (("sessions", sessions), ("clients", clients)):
+        think = holder.get("think") if isinstance(holder, dict) else None
+        if isinstance(think, dict) and think.get("distribution") == "recorded" and (drawn or key == "clients"):
+            problem = "is no law of its own"
+            remedy = "give workload.trace" if drawn else "say how long clients pause between two sessions"
+            yield Mistake(f"workload.{key}.think.distribution", "recorded", problem, remedy)
     if not isinstance(sessions, dict):
         return
     failure = sessions.get("on_failure")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kvsim.scenario.checks.laws import arrival_mistakes, length_mistakes
+from kvsim.scenario.checks.recorded import recorded_mistakes
 from kvsim.scenario.checks.references import trace_reference
 from kvsim.scenario.checks.sessions import session_mistakes
 from kvsim.scenario.loading import Plain
@@ -14,23 +15,16 @@ from kvsim.units import parse_duration
 
 GENERATED = (
     *("arrivals", "preset", "lengths_of", "prompt_tokens", "output_tokens"),
-    *("prefix", "layers", "dataset", "sessions", "clients"),
+    *("prefix", "layers", "dataset"),
 )
-"""The keys of `workload` that only generated traffic has."""
+"""The keys of `workload` that only generated traffic has; of `arrivals`, those without sessions."""
 
 
 def workload_mistakes(workload: Plain, has_horizon: bool, origins: Origins) -> Iterator[Mistake]:
     """Yield what is missing in `workload`, or given beside a trace or a distribution that it means nothing to."""
     trace = workload.get("trace")
     if trace is not None:
-        for key in GENERATED:
-            if key in workload:
-                yield Mistake(
-                    f"workload.{key}",
-                    MISSING,
-                    "a trace brings its own",
-                    f"remove it, or workload.trace ({trace})",
-                )
+        yield from recorded_mistakes(workload, GENERATED)
         if isinstance(trace, str) and trace:
             yield from _trace(trace, origins)
     else:
@@ -49,7 +43,9 @@ def workload_mistakes(workload: Plain, has_horizon: bool, origins: Origins) -> I
                 "is missing",
                 "generated traffic needs an end: requests: 1000, or a horizon",
             )
-        for key, default in (("format", None), ("on_bad_row", "error"), ("sort", False)):
+        for key, default in (("format", None), ("on_bad_row", "error"), ("sort", False), ("read", None)):
+            if key == "read" and "lengths_of" in workload:
+                continue
             if workload.get(key, default) != default:
                 yield Mistake(f"workload.{key}", workload[key], "is about a trace", "remove it, or give workload.trace")
     if isinstance(arrivals := workload.get("arrivals"), dict):
@@ -61,8 +57,41 @@ def workload_mistakes(workload: Plain, has_horizon: bool, origins: Origins) -> I
             yield from length_mistakes(lengths, f"workload.{key}")
 
     yield from session_mistakes(workload)
+    yield from _warm(workload)
     yield from _reshape(workload.get("reshape"))
     yield from _prefix(workload)
+
+
+def class_mistakes(slo: Any, workload: Plain) -> Iterator[Mistake]:
+    """Yield classes of service with goals that no kind of client has."""
+    classes = slo.get("classes") if isinstance(slo, dict) else None
+    mix = workload.get("mix")
+    # A trace without a mix brings classes of its own.
+    if not isinstance(classes, dict) or ("trace" in workload and mix is None):
+        return
+    kinds = [kind.get("slo_class") for kind in mix if isinstance(kind, dict)] if isinstance(mix, list) else []
+    known = [name for name in kinds if isinstance(name, str) and name]
+    for name in classes:
+        if name not in known:
+            remedy = suggestion(name, known) if known else "give slo_class to the kinds of client in workload.mix"
+            yield Mistake(f"slo.classes.{name}", MISSING, "no kind of client in workload.mix is of this class", remedy)
+
+
+def _warm(workload: Plain) -> Iterator[Mistake]:
+    """A warm start of nothing, of texts that nobody shares, or of all that was to come."""
+    warm = workload.get("warm")
+    if not isinstance(warm, dict):
+        return
+    shared, requests, all_requests = warm.get("shared"), warm.get("requests"), workload.get("requests")
+    if requests is None and shared in (None, False):
+        remedy = "give requests: 500, or shared: true; or leave workload.warm out for a cold start"
+        yield Mistake("workload.warm", MISSING, "says nothing", remedy)
+    if shared is True and not any(key in workload for key in ("prefix", "layers", "dataset")):
+        remedy = "give workload.prefix, layers or dataset, or warm it with requests"
+        yield Mistake("workload.warm.shared", True, "is given, and no texts are shared that are known", remedy)
+    if isinstance(requests, int) and isinstance(all_requests, int) and requests >= all_requests:
+        remedy = f"ask for more than {requests} requests"
+        yield Mistake("workload.warm.requests", requests, f"leaves none of {all_requests} to arrive", remedy)
 
 
 def _prefix(workload: Plain) -> Iterator[Mistake]:
@@ -144,6 +173,8 @@ def _trace(trace: str, origins: Origins, key: str = "workload.trace") -> Iterato
     path = trace_reference(trace, key, origins)
     if trace in PACKAGED or os.path.isfile(path):
         return
+    if os.path.isdir(path) and key == "workload.trace":
+        return  # Some traces are: a file for each session.
     if os.path.isdir(path):
         yield Mistake(key, trace, "is a folder", "name the trace file in it")
         return

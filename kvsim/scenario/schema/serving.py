@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from kvsim.scenario.schema.fields import MOST, Count, Page, Part, Share, Size
+from kvsim.scenario.schema.fields import MOST, Count, Page, Part, Share, Size, Timespan
 
 # No fp32: no GPU of the catalogue has a data sheet rate for it, and nobody serves with it.
 WeightsDtype = Literal["bf16", "fp16", "fp8", "int8", "int4"]
@@ -21,6 +21,18 @@ class ModelSettings(Part):
     """The number format of the weights."""
     kv_dtype: KvDtype = "bf16"
     """The number format of the KV cache."""
+
+
+class FlushSettings(Part):
+    """Times at which the prefix cache is emptied, as at a restart; give `at`, `every` or both."""
+
+    at: Annotated[list[Timespan], Field(min_length=1, max_length=10_000)] | None = None
+    """Moments of the run."""
+    every: Timespan | None = None
+    """Again and again, after so long."""
+    busy: Literal["wait", "refuse"] = "wait"
+    """What happens while requests use it, when no engine empties it: as soon as none does, or nothing at all, which is
+    what vLLM and SGLang answer. SGLang wants nobody waiting either."""
 
 
 class EngineSettings(Part):
@@ -72,6 +84,8 @@ class EngineSettings(Part):
     """Which running request is preempted; absent: the last admitted."""
     swap_space: Size | None = None
     """Host memory for swapped requests, per GPU."""
+    flush: FlushSettings | None = None
+    """When the prefix cache is emptied; absent: never."""
     enforce_eager: bool = False
     """Whether the engine captures no CUDA graphs: decode batches are not padded to captured sizes, each kernel is
     launched by the host, and graphs hold no memory (vLLM's `--enforce-eager`, SGLang's `--disable-cuda-graph`)."""
@@ -175,7 +189,7 @@ class PlacementSettings(Part):
     host_share: Annotated[Share, Field(le=0.99)] = 0.0
     """The part of each request's KV in host memory, read over the host link in every step; the pool grows by it: at 0.5
     to twice the tokens. Allocators `paged` and `radix` only."""
-    overlap: bool = True
+    overlapped: bool = True
     """Whether the host link reads while the GPU computes: a step takes the longer of the two, else both."""
 
 
@@ -194,15 +208,19 @@ class CapacitySettings(Part):
 
 
 class TimingSettings(Part):
-    """How long a step takes: `roofline` from the data sheet, `calibrated` from fits to published measurements.
+    """How long a step takes: `roofline` from the data sheet, `calibrated` from fits to published measurements, or to
+    those of your own GPU.
 
-    The keys beside `name` are parameters of the roofline, as numbers from 0 on.
+    The keys beside `name` and `file` are parameters of the roofline, as numbers from 0 on.
     """
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Annotated[float, Field(ge=0)]] = Field(init=False)
 
     name: Literal["roofline", "calibrated"] = "roofline"
+    file: Annotated[str, Field(min_length=1)] | None = None
+    """Of `calibrated`: a calibration that `kvsim calibrate fit` wrote, relative to the scenario's file; absent: the one
+    that comes with kvsim."""
 
     @property
     def parameters(self) -> dict[str, float]:

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from kvsim.scenario.merging import LENGTHS, SHORTHAND
 from kvsim.scenario.schema.fields import Count, Part, Timespan
+from kvsim.scenario.schema.fleet import FleetSettings
 from kvsim.scenario.schema.serving import (
     AllocatorSettings,
     CapacitySettings,
@@ -34,12 +35,14 @@ class Settings(Part):
     gpu: Annotated[str, Field(min_length=1)]
     """A name from `kvsim gpus`."""
     tensor_parallel: Count = 1
-    """GPUs that share every layer of the one replica."""
+    """GPUs that share every layer of a replica."""
     pipeline_parallel: Count = 1
     """Stages of such GPUs that hold a part of the layers each; as many batches are in flight as there are stages.
     Schedulers `continuous` and `vllm` only."""
     engine: EngineSettings = Field(default_factory=EngineSettings)
     """The engine's profile, by name or with what is changed about it."""
+    fleet: FleetSettings | None = None
+    """Several replicas behind a router; absent: one."""
     allocator: AllocatorSettings = Field(default_factory=PagedSettings)
     """How KV memory is given out, by name or with options; absent: as the engine's profile does."""
     pool: PoolSettings | None = None

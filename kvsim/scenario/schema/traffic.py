@@ -10,6 +10,7 @@ from kvsim.scenario.schema.generated.arrivals import ArrivalSettings
 from kvsim.scenario.schema.generated.layers import DatasetSettings, LayerSettings, PrefixSettings
 from kvsim.scenario.schema.generated.lengths import LengthSettings
 from kvsim.scenario.schema.generated.sessions import ClientSettings, SessionSettings
+from kvsim.scenario.schema.recorded import Format, ReadSettings, ReshapeSettings
 
 
 class TimesOutput(Part):
@@ -64,21 +65,14 @@ class TagSettings(Part):
     """What it allows; absent: as `workload.max_tokens`."""
 
 
-class ReshapeSettings(Part):
-    """Other traffic made of the same, in this order: a window, a sample, other lengths, repetitions."""
+class WarmSettings(Part):
+    """What the prefix cache holds when the run begins."""
 
-    start: Duration = 0
-    """Requests before this moment are left out, and the others come that much earlier."""
-    until: Timespan | None = None
-    """Requests from this moment on are left out."""
-    share: Share = 1.0
-    """The share of the requests that is kept, drawn one by one: the rate falls by count, not by stretching time."""
-    prompt_times: Positive = 1.0
-    """How many times as long prompts become."""
-    output_times: Positive = 1.0
-    """How many times as long outputs become."""
-    repeat: Count = 1
-    """How often all of it comes, one after the other."""
+    requests: Count | None = None
+    """The prompts and outputs of so many requests from the front of the traffic, which do not arrive: the others come
+    as early as if the last of these had come at the start. Not in closed loops."""
+    shared: bool = False
+    """The texts of `prefix`, `layers` or `dataset` that prompts begin with, as many as fit, the commonest used last."""
 
 
 class WorkloadSettings(Part):
@@ -88,50 +82,26 @@ class WorkloadSettings(Part):
     trace: Annotated[str, Field(min_length=1)] | None = None
     """A packaged trace by name, or a file: relative to the scenario's file, or to the working folder from
     --set."""
-    format: (
-        Literal[
-            "azure",
-            "burstgpt",
-            "vidur",
-            "lengths",
-            "splitwise",
-            "blis",
-            "mooncake",
-            "bailian",
-            "servegen-offline",
-            "llmservingsim",
-            "dynamo",
-            "dynamo-agentic",
-            "weka",
-            "copilot",
-            "tracelab",
-            "applied-compute",
-            "serving-benchmark",
-            "otel",
-            "sharegpt",
-            "aiperf-turns",
-            "aiperf-single-turn",
-            "vllm-custom",
-            "openai-batch",
-            "table",
-        ]
-        | None
-    ) = None
+    format: Format | None = None
     """The trace's format; absent: known from how it begins."""
     on_bad_row: Literal["error", "drop"] = "error"
     """What happens at a row of the trace that cannot be used; dropped rows are counted."""
+    read: ReadSettings | None = None
+    """What the trace's file cannot say of itself."""
     sort: bool = False
     """Whether the rows are sorted by time first; unsorted rows are an error otherwise."""
     requests: Count | None = None
     """How many requests arrive; absent: all of the trace, or all until the horizon."""
     rate: Rate | None = None
-    """The mean rate of arrivals; a trace's time is stretched to it. Absent: that of `arrivals`, if it has one."""
+    """The mean rate of arrivals, of `sessions` that of sessions; a trace's time is stretched to it (a time warp), with
+    sessions in a closed loop only from the beginning of one to that of the next. Absent: that of `arrivals`, if it has
+    one."""
     preset: Annotated[str, Field(min_length=1)] | None = None
     """Lengths as recorded somewhere, by a name from `kvsim presets`; the keys below change parts of it."""
     lengths_of: Annotated[str, Field(min_length=1)] | None = None
     """A trace whose rows give prompt and output lengths together, each row as likely as the others."""
     arrivals: ArrivalSettings | None = None
-    """The arrival process of generated traffic; absent: poisson."""
+    """The arrival process of generated traffic (absent: poisson), or of a trace's sessions (absent: as recorded)."""
     prompt_tokens: LengthSettings | None = None
     """Prompt lengths of generated traffic."""
     output_tokens: LengthSettings | None = None
@@ -143,13 +113,17 @@ class WorkloadSettings(Part):
     dataset: DatasetSettings | None = None
     """Shared prefixes as a load generator says them, by its name or with its options."""
     sessions: SessionSettings | None = None
-    """Requests that follow one another; absent: each stands alone."""
+    """Requests that follow one another, drawn or as the trace recorded them; absent: each stands alone, and those of a
+    trace come at their times."""
     clients: ClientSettings | None = None
-    """A closed loop of clients, in place of `rate` and `arrivals`."""
+    """A closed loop of clients, in place of `rate` and `arrivals`; beside a trace each sends its sessions one after the
+    other: of N clients the k-th has session k, k + N and so on."""
     mix: Annotated[list[TagSettings], Field(min_length=1, max_length=1000)] | None = None
     """Kinds of client, in place of `priority` and `tenant`."""
     reshape: ReshapeSettings | None = None
     """What is made of a trace, or of generated requests that stand alone; absent: nothing."""
+    warm: WarmSettings | None = None
+    """What the prefix cache holds when the run begins; absent: nothing, a cold start."""
     samples: Annotated[int, Field(ge=1, le=1024)] = 1
     """Outputs asked of each request for the same prompt, each of a length of its own where lengths are drawn."""
     beam: BeamSettings | None = None
@@ -165,8 +139,8 @@ class WorkloadSettings(Part):
     """The tenant of every request."""
 
 
-class SloSettings(Part):
-    """The latency goals; a finished request that meets every given one counts for goodput."""
+class GoalSettings(Part):
+    """Latency goals."""
 
     ttft: Timespan | None = None
     """Arrival to first output token."""
@@ -174,6 +148,14 @@ class SloSettings(Part):
     """Time per output token after the first."""
     e2e: Timespan | None = None
     """Arrival to last output token."""
+
+
+class SloSettings(GoalSettings):
+    """The latency goals; a finished request that meets every given one counts for goodput."""
+
+    classes: Annotated[dict[Annotated[str, Field(min_length=1)], GoalSettings], Field(max_length=100)] | None = None
+    """Goals of classes of service (`slo_class` of `workload.mix`, or of a trace), by name, in place of the goals above
+    where given; the summary then tells each class apart."""
 
 
 class WindowSettings(Part):

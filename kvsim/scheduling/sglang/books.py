@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 
+from kvsim.content import Content
 from kvsim.memory.held import HeldBooks
 from kvsim.memory.phases import phases_of
 from kvsim.memory.radix.interface import PrefixTree
 from kvsim.memory.radix.leap import RowsLeap, unevicted
-from kvsim.memory.radix.row import audit_rows
+from kvsim.memory.radix.row import Row, audit_rows, leave_behind
 from kvsim.memory.residency import CacheListener
 from kvsim.request import Sequence
 from kvsim.scheduling.sglang.request import Request
@@ -80,6 +81,14 @@ class RowBooks(HeldBooks[Request]):
         if held.locked is not None:
             self.tree.tell_admitted(sequence.id, held.content, held.tokens, held.locked)
         super().takes(sequence, held, hit_tokens)
+
+    def warm(self, content: Content, prompt_tokens: int, tokens: int) -> None:
+        """What the tree takes over from one that finishes."""
+        leave_behind(self.tree, Row(content, prompt_tokens, 0), tokens)
+
+    def flush(self) -> bool:
+        """The tree is emptied."""
+        return not self._held and self.tree.reset()
 
     def count(self) -> None:
         self.upkeep.evictions = self.rows.evicted // self.page_size

@@ -71,6 +71,10 @@ class SglangServing(FollowingScheduler):
         super().finish(sequence)
         self._requests[sequence.id].finished = True
 
+    def flush(self) -> bool:
+        """SGLang refuses while anybody waits as well (`Scheduler.flush_cache`)."""
+        return not self._waiting and super().flush()
+
     def done(self) -> list[Sequence]:
         self._deal_with_results()
         return super().done()

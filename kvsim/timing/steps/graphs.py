@@ -43,7 +43,7 @@ def graphs(engine: str, version: str, card: Gpu, max_num_seqs: int) -> Graphs | 
 
 def _most(rule: Mapping[str, Any], card: Gpu, max_num_seqs: int) -> int:
     if "by_card_gb" in rule:
-        return next(most for below, most in rule["by_card_gb"] if below is None or card.memory_gb_nominal < below)
+        return int(next(most for below, most in rule["by_card_gb"] if below is None or card.memory_gb_nominal < below))
     return min(int(rule["of_max_num_seqs"]) * max_num_seqs, int(rule["at_most"]))
 
 

@@ -81,6 +81,10 @@ class Stack:
             return self._of_one(chosen[0], picks[0])
         return self._of_all(chosen, picks)
 
+    def texts(self, chosen: Sequence[int]) -> list[Run]:
+        """The texts of these numbers, one of each of the first layers."""
+        return [run for number, text in enumerate(chosen) for run in self._runs(number, (text,))]
+
     def _of_one(self, number: int, picks: Iterator[Picks]) -> Iterator[list[Run]]:
         """What the only layer gives, its texts all as long: by far the commonest case."""
         runs: dict[Picks, list[Run]] = {}

@@ -15,9 +15,11 @@ from kvsim.workload.readers.hashes.llmservingsim import LlmServingSimReader
 from kvsim.workload.readers.hashes.mooncake import MooncakeReader
 from kvsim.workload.readers.hashes.servegen_offline import ServeGenOfflineReader
 from kvsim.workload.readers.interface import Reader, shown
+from kvsim.workload.readers.sessions.aiperf_records import AiperfRecordsReader
 from kvsim.workload.readers.sessions.applied_compute import AppliedComputeReader
 from kvsim.workload.readers.sessions.benchmark import BenchmarkReader
 from kvsim.workload.readers.sessions.copilot import CopilotReader
+from kvsim.workload.readers.sessions.guidellm import GuidellmReader
 from kvsim.workload.readers.sessions.tracelab import TraceLabReader
 from kvsim.workload.readers.sessions.weka import WekaReader
 from kvsim.workload.readers.tables.azure import AzureReader
@@ -25,7 +27,7 @@ from kvsim.workload.readers.tables.blis import BlisReader
 from kvsim.workload.readers.tables.burstgpt import BurstGptReader
 from kvsim.workload.readers.tables.mapped import TableReader
 from kvsim.workload.readers.tables.splitwise import SplitwiseReader
-from kvsim.workload.readers.tables.vidur import LengthsReader, VidurReader
+from kvsim.workload.readers.tables.vidur import LengthsReader, RecordedRunReader, VidurReader
 from kvsim.workload.readers.texts.aiperf_turns import AiperfTurnsReader
 from kvsim.workload.readers.texts.otel import OtelReader
 from kvsim.workload.readers.texts.prompts import AiperfSingleTurnReader, OpenAiBatchReader, VllmCustomReader
@@ -35,9 +37,11 @@ READERS: dict[str, Reader] = {
     reader.format: reader
     for reader in (
         *(AzureReader(), BurstGptReader(), VidurReader(), LengthsReader(), SplitwiseReader(), BlisReader()),
+        RecordedRunReader(),
         *(MooncakeReader(), BailianReader(), ServeGenOfflineReader(), LlmServingSimReader()),
         *(DynamoReader(), DynamoAgenticReader()),
         *(WekaReader(), CopilotReader(), TraceLabReader(), AppliedComputeReader(), BenchmarkReader()),
+        *(AiperfRecordsReader(), GuidellmReader()),
         *(OtelReader(), ShareGptReader(), AiperfTurnsReader(), AiperfSingleTurnReader()),
         *(VllmCustomReader(), OpenAiBatchReader(), TableReader()),
     )

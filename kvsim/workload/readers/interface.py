@@ -5,7 +5,8 @@ of this room. `TraceRequest` is what all formats become; `Row` is the short form
 sharing needs, for which a reader may have a faster way.
 """
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 
@@ -49,6 +50,9 @@ class Prompt(NamedTuple):
 
 _SHOWN = 60
 """Characters of a wrong value that a message shows."""
+
+_LISTED = 600
+"""Characters of a list of names that a message shows: more than any published format has."""
 
 
 class Reader(Protocol):
@@ -159,7 +163,39 @@ class Report:
     notes: dict[str, int] = field(default_factory=dict)
 
 
+class Surveyed(ABC):
+    """Traffic that was read from a trace, and can say what that holds."""
+
+    stands_alone = False
+    """It would follow sessions, and the trace has none."""
+
+    @abstractmethod
+    def survey(self) -> Report:
+        """What the trace holds; reads it if nobody has."""
+
+    @property
+    @abstractmethod
+    def report(self) -> Report | None:
+        """The same as far as it was read; None where it was not."""
+
+    @property
+    @abstractmethod
+    def prefix_identity(self) -> Identity:
+        """Whether the trace tells which prompts begin alike."""
+
+    @property
+    @abstractmethod
+    def block_tokens(self) -> int | None:
+        """By how many tokens it tells prompts apart; None: not by blocks, or it is not asked."""
+
+
 def shown(value: object) -> str:
     """A value as a message shows it: quoted, on one line, cut where it is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names that a file gave, as a message shows them: on one line, cut where they are many."""
+    text = repr(", ".join(map(str, names)))[1:-1]
+    return text if len(text) <= _LISTED else f"{text[:_LISTED]}..."

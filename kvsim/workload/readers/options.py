@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Literal
 
 from kvsim.workload.arguments import check_positive, check_whole
@@ -56,3 +57,16 @@ class ReadOptions:
         for name in self.columns:
             if name not in COLUMNS:
                 raise ValueError(f"columns: must name one of {', '.join(COLUMNS)}; got {name!r}")
+
+
+def tokenizer_of(text: str) -> Tokenizer:
+    """The function that `MODULE:FUNCTION` names; ValueError naming the argument where there is none."""
+    module, _, function = text.partition(":")
+    try:
+        found = getattr(import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"tokenizer {text}: cannot be loaded ({error}); write MODULE:FUNCTION") from error
+    if not callable(found):
+        raise ValueError(f"tokenizer {text}: is no function; name one that takes a text and returns its tokens")
+    tokenizer: Tokenizer = found
+    return tokenizer

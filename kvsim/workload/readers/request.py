@@ -41,6 +41,8 @@ class TraceRequest:
     arrival_ps: int | None = None
     session: str = ""
     """Empty where the file knows no sessions."""
+    play: str = ""
+    """Sessions of one play begin together: their times from its start are on one clock. Empty: each by itself."""
     session_time_ps: int | None = None
     after: tuple[After, ...] = ()
     blocks: tuple[int | str, ...] = ()

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kvsim.content import Layers
 from kvsim.request import PS_PER_S, Request
 from kvsim.workload.arguments import check_whole
 from kvsim.workload.arrivals import ArrivalProcess
@@ -10,13 +11,11 @@ from kvsim.workload.clients.limits import Patience
 from kvsim.workload.clients.tags import TagMix
 from kvsim.workload.layers import Shared, Stack
 from kvsim.workload.sessions.draws import Blocks, OwnStream, Source
+from kvsim.workload.sessions.drive import FAILED, FINISHED, LoopTraffic
 from kvsim.workload.sessions.laws import ClientLoop, SessionLaws
 from kvsim.workload.sessions.plan import Draws, numbered
 from kvsim.workload.sessions.play import Play
 from kvsim.workload.streams import Streams
-
-FINISHED = "finished"
-FAILED = ("rejected", "cancelled", "aborted")
 
 Coming = tuple[int, Play]
 """(arrival in picoseconds, the session whose next turn comes then)"""
@@ -147,7 +146,7 @@ class _Client:
     planned: int = 0
 
 
-class SessionTraffic:
+class SessionTraffic(LoopTraffic):
     """Sessions that begin by `arrivals`, or one after the other at each of so many `clients`.
 
     `closed`: a further turn comes when the engine is done with the one before; else it has its time beforehand. A loop
@@ -177,6 +176,10 @@ class SessionTraffic:
     def loop(self, sources: Sources) -> SessionLoop:
         """The sessions of one run, from the beginning."""
         return SessionLoop(self._laws, sources, arrivals=self._arrivals, clients=self._clients, requests=self._requests)
+
+    def layers(self, shared: Layers) -> Layers:
+        """Whatever is no shared text is one session's."""
+        return shared
 
     def describe(self) -> dict[str, object]:
         """The report for the run folder: how sessions begin and what they are drawn from."""

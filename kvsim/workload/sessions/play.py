@@ -50,6 +50,21 @@ class Play:
         return self.plan.turns[self.place]
 
     @property
+    def next_id(self) -> int:
+        """See `drive.Player`: the id of the first attempt at the turn that comes next."""
+        return self.plan.ids[self.place]
+
+    @property
+    def session(self) -> int:
+        """See `drive.Player`; an agent's is its caller's."""
+        return self.plan.number
+
+    @property
+    def tags(self) -> int:
+        """See `drive.Player`."""
+        return self.plan.tags
+
+    @property
     def over(self) -> bool:
         """There is none."""
         return self.place >= len(self.plan.turns)

@@ -129,7 +129,7 @@ ONE_REQUEST = {
 
 def test_a_request_in_the_table_has_its_lengths_times_and_end():
     requests = [
-        Request(0, 2 * S, 20, 4, tenant="a", priority=1),
+        Request(0, 2 * S, 20, 4, tenant="a", priority=1, slo_class="gold", session=7, turn=2),
         Request(1, 2 * S, 20, 9, max_tokens=1),
         Request(2, 3 * S, 70, 5),
     ]
@@ -143,6 +143,9 @@ def test_a_request_in_the_table_has_its_lengths_times_and_end():
         "max_tokens": None,
         "priority": 1,
         "tenant": "a",
+        "slo_class": "gold",
+        "session": 7,
+        "turn": 2,
         "first_scheduled_s": 2.0,
         "first_token_s": 3.0,
         "end_s": 6.0,
@@ -170,6 +173,7 @@ def test_a_request_in_the_table_has_its_lengths_times_and_end():
     }
     assert (second["output_tokens"], second["max_tokens"], second["finish_reason"]) == (1, 1, "max_tokens")
     assert (second["tpot_s"], second["e2e_s"]) == (None, 1.0)
+    assert [second[name] for name in ("tenant", "slo_class", "session", "turn")] == [None] * 4
     assert (third["end"], third["finish_reason"], third["first_scheduled_s"]) == ("rejected", None, None)
     assert (third["queue_s"], third["prefill_s"], third["ttft_s"]) == (None, None, None)
     assert rows(found["events"]) == [

@@ -185,7 +185,7 @@ def test_a_trace_may_have_kinds_of_client_too() -> None:
         (TRAFFIC | {"sessions": {"loop": "open", "on_failure": "retry"}}, "nothing where every turn has its time"),
         (TRAFFIC | {"sessions": {"agents": {}}}, "workload.sessions.agents.share: is missing"),
         (TRAFFIC | {"sessions": {"on_failure": "panic"}}, "it must be end, go-on or retry"),
-        ({"trace": "azure-conv-2023", "sessions": {}}, "workload.sessions: a trace brings its own"),
+        ({"trace": "azure-conv-2023", "sessions": {"turns": 3}}, "workload.sessions.turns: a trace brings its own"),
         ({"rate": "1/s", "requests": 5, "lengths_of": "azure-conv-2023", "sessions": {}}, "give prompt_tokens and"),
         (TRAFFIC | {"mix": []}, "workload.mix"),
         (TRAFFIC | {"mix": [{"weight": 0}]}, "workload.mix.1.weight: 0 is not above 0"),

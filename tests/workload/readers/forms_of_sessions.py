@@ -116,6 +116,97 @@ FORMS = (
         ".json",
     ),
     Form(
+        "aiperf-records",
+        lines(
+            *(
+                {
+                    "metadata": {
+                        "session_num": 0,
+                        "x_request_id": id,
+                        "x_correlation_id": session,
+                        "parent_correlation_id": parent,
+                        "root_correlation_id": "root",
+                        "benchmark_phase": phase,
+                        "request_start_ns": start_ms * 10**6,
+                        "request_end_ns": end_ms * 10**6,
+                        **more,
+                    },
+                    "metrics": {
+                        "input_sequence_length": {"value": prompt, "unit": "tokens"},
+                        "output_sequence_length": {"value": output, "unit": "tokens"},
+                    },
+                    "error": error,
+                }
+                for id, session, parent, phase, start_ms, end_ms, prompt, output, error, more in (
+                    ("w", "warm", None, "warmup", 0, 100, 50, 5, None, {}),
+                    ("a", "root", None, "profiling", 1000, 3000, 100, 20, None, {}),
+                    ("k", "kid", "root", "profiling", 3200, 4000, 60, 8, None, {}),
+                    ("x", "root", None, "profiling", 3100, 3300, 130, 9, {"code": 500}, {}),
+                    ("b", "root", None, "profiling", 4500, 9000, 140, 30, None, {"cancellation_time_ns": 9 * 10**9}),
+                )
+            )
+        ),
+    ),
+    Form(
+        "guidellm",
+        json.dumps(
+            {
+                "metadata": {"version": 1},
+                "config": {},
+                "benchmarks": [
+                    {
+                        "requests": {
+                            "successful": [
+                                {
+                                    "request_id": "q2",
+                                    "prompt_tokens": 70,
+                                    "output_tokens": 9,
+                                    "request_start_time": 12.5,
+                                    "request_end_time": 13.0,
+                                    "info": {"conversation_id": "c", "turn_index": 1},
+                                },
+                                {
+                                    "request_id": "q1",
+                                    "prompt_tokens": 40,
+                                    "output_tokens": 8,
+                                    "request_start_time": 10.0,
+                                    "request_end_time": 11.5,
+                                    "info": {"conversation_id": "c", "turn_index": 0},
+                                },
+                            ],
+                            "incomplete": [
+                                {
+                                    "request_id": "q3",
+                                    "prompt_tokens": 5,
+                                    "output_tokens": 2,
+                                    "request_start_time": 13.0,
+                                    "request_end_time": 14.0,
+                                    "info": {},
+                                }
+                            ],
+                            "errored": [],
+                            "total": None,
+                        }
+                    },
+                    {
+                        "requests": {
+                            "successful": [
+                                {
+                                    "request_id": "q4",
+                                    "prompt_tokens": 30,
+                                    "output_tokens": 7,
+                                    "start_time": 20.0,
+                                    "end_time": 21.0,
+                                }
+                            ],
+                        }
+                    },
+                ],
+            }
+        ),
+        ".json",
+    ),
+    Form(
         "otel",
         json.dumps(
             {

@@ -59,6 +59,7 @@ def test_ids_are_unlike_and_links_go_to_requests_that_came_before(tmp_path, name
         ("azure", [(374, 44), (396, 109)]),
         ("burstgpt", [(50, 20), (90, 30)]),
         ("vidur", [(374, 44), (396, 109)]),
+        ("recorded-run", [(374, 44), (396, 109)]),
         ("lengths", [(74, 918), (290, 905)]),
         ("splitwise", [(374, 44), (396, 109)]),
         ("blis", [(552, 64), (640, 80), (2048, 256)]),
@@ -73,6 +74,8 @@ def test_ids_are_unlike_and_links_go_to_requests_that_came_before(tmp_path, name
         ("tracelab", [(100, 9), (130, 4)]),
         ("applied-compute", [(16, 4), (28, 5), (42, 3)]),
         ("serving-benchmark", [(10, 1), (30, 3)]),
+        ("aiperf-records", [(100, 20), (60, 8), (140, 30)]),
+        ("guidellm", [(40, 8), (70, 9), (30, 7)]),
         ("otel", [(10, 2), (20, 1)]),
         ("sharegpt", [(20, 4), (26, 1), (16, 3)]),
         # The root's second turn comes behind the session that it waits for.
@@ -92,6 +95,7 @@ def test_lengths_are_those_of_the_file(read, name, lengths):
     [
         ("burstgpt", [100 * PS_PER_S, 130 * PS_PER_S]),
         ("vidur", [0, 4_314_579 * 10**6]),
+        ("recorded-run", [0, 4_314_579 * 10**6]),
         ("lengths", [None, None]),
         ("splitwise", [0, 4_314_479 * 10**6]),
         ("blis", [0, 2_500_000 * 10**6, 3_000_000 * 10**6]),
@@ -104,6 +108,8 @@ def test_lengths_are_those_of_the_file(read, name, lengths):
         ("weka", [None, None, None, None]),
         ("applied-compute", [None, None, None]),
         ("serving-benchmark", [5 * PS_PER_S, 7_500 * MS]),
+        ("aiperf-records", [PS_PER_S, 3_200 * MS, 4_500 * MS]),
+        ("guidellm", [10 * PS_PER_S, 12_500 * MS, 20 * PS_PER_S]),
         ("sharegpt", [None, None, None]),
         ("aiperf-single-turn", [0, 1500 * MS]),
         ("table", [500 * MS, 2 * PS_PER_S]),
@@ -136,6 +142,8 @@ def test_times_are_exact_in_the_unit_of_the_format(read, name, times_ps):
         ("tracelab", [(), (After("m1", 2_500 * MS),)]),
         ("applied-compute", [(), (After("1.0", 500 * MS),), (After("1.1", 2 * PS_PER_S),)]),
         ("otel", [(), (After("t/a", 1_500 * MS),)]),
+        ("aiperf-records", [(), (After("a", 200 * MS, "end", "spawn"),), (After("a", 1_500 * MS),)]),
+        ("guidellm", [(), (After("q1", PS_PER_S),), ()]),
         # The file does not say how long people thought.
         ("sharegpt", [(), (After("a/1", None),), ()]),
         (
@@ -215,6 +223,8 @@ def test_people_priorities_classes_deadlines_and_cancellations_are_kept(read):
     assert [request.tenant for request in read("splitwise")] == ["7", "8"]
     assert [request.priority for request in read("table")] == [-1, 0]
     assert read("copilot")[1].cancel_at_ps - read("copilot")[1].arrival_ps == 3_100 * MS
+    assert [request.cancel_at_ps for request in read("aiperf-records")] == [None, None, 9 * PS_PER_S]
+    assert [request.duration_ps for request in read("guidellm")] == [1_500 * MS, 500 * MS, PS_PER_S]
     assert read("burstgpt")[0].tags == {"model": "GPT-4", "type": "Conversation log"}
 
 
@@ -224,6 +234,8 @@ def test_people_priorities_classes_deadlines_and_cancellations_are_kept(read):
         ("burstgpt", {"a failed call": 1}),
         ("weka", {"a failed call": 1}),
         ("serving-benchmark", {"a failed call": 1}),
+        ("aiperf-records", {"a failed call": 1, "a warm-up request": 1}),
+        ("guidellm", {"a failed call": 1}),
         ("dynamo", {"an event that ends no request": 1}),
         ("dynamo-agentic", {"the header": 1}),
         ("otel", {"a span that is no call to a model": 1}),

@@ -5,12 +5,15 @@ import json
 import pytest
 
 from kvsim.errors import InputError
+from kvsim.metrics.requests import entering
 from kvsim.request import PS_PER_S
 from kvsim.workload.prefixes import read_prefixes
 from kvsim.workload.readers.options import ReadOptions
 from kvsim.workload.readers.request import After
 from kvsim.workload.recording import Recording
+from kvsim.workload.replayed.traffic import ReplayTraffic
 from kvsim.workload.statistics.inspect import inspect
+from kvsim.workload.stream import Workload
 from kvsim.workload.streams import Streams
 from kvsim.workload.trace import TraceTraffic
 from kvsim.workload.trace_contents import prompt_contents
@@ -144,6 +147,45 @@ def test_rows_of_a_session_that_tell_what_they_add_are_summed_answers_included(w
     assert (delta[1].arrival_ps, delta[1].after) == (10 * PS_PER_S // 1000, (After("1", 5 * PS_PER_S // 1000),))
 
 
+# 7: ids name no outputs, and the next turn's tell what an answer was
+
+
+def answering(write, **options):
+    """A call whose last block is partly filled, and the turn behind it, which begins with the first of its blocks."""
+    row = {"session_id": "s", "timestamp": 0, "block_size": 16}
+    path = write(lines(
+        row | {"input_length": 24, "output_length": 20, "hash_ids": [1, 2]},
+        row | {"delay": 5, "timestamp": 9, "input_length": 60, "output_length": 3, "hash_ids": [1, 12, 13, 14]},
+    ))  # fmt: skip
+    traffic = ReplayTraffic(path, identities=True, loop="open", **options)
+    return traffic, [entering(request, 1 << 20).sequence.content for request in Workload(traffic)]
+
+
+def test_an_answer_is_like_no_other_tokens_unless_the_next_prompt_is_said_to_repeat_it(write):
+    _, (first, second) = answering(write)
+    assert first.common(second) == 16
+    traffic, (first, second) = answering(write, answers="repeated")
+    # 24 of the prompt and 20 of the answer, then something else.
+    assert first.common(second) == 44
+    assert traffic.told_answers == 1
+
+
+def test_an_answer_is_not_told_where_the_next_prompt_is_too_short_or_goes_another_way(write):
+    row = {"session_id": "s", "timestamp": 0, "block_size": 16}
+    for later in ({"input_length": 40, "hash_ids": [1, 2, 3]}, {"input_length": 60, "hash_ids": [8, 9, 10, 11]}):
+        path = write(lines(
+            row | {"input_length": 32, "output_length": 20, "hash_ids": [1, 2]},
+            row | {"delay": 5, "timestamp": 9, "output_length": 3} | later,
+        ))  # fmt: skip
+        traffic = ReplayTraffic(path, identities=True, loop="open", answers="repeated")
+        first, _ = [entering(request, 1 << 20).sequence.content for request in Workload(traffic)]
+        assert traffic.told_answers == 0
+        assert first.runs[-1].stream < 0
+
+
+# 8: caps leave spikes: `tests/workload/fit/test_fit.py`, the grid is nearer than any family
+
+
 # 9: ties, copies, times out of order
 
 
@@ -204,7 +246,10 @@ def test_rows_behind_one_that_was_dropped_are_dropped_too_and_counted(write):
     [
         (["root"], "column spawns: 'root': is started twice, stands before what starts it, or starts itself"),
         (["kid", "kid"], "column spawns: 'kid': is started twice"),
-        (["gone"], "session 'gone', which root/0 starts, is not in the trace; add it"),
+        (
+            ["gone"],
+            "row 1 (line 1 of the file), column turns: session 'gone', which root/0 starts, is not in the trace",
+        ),
         ("kid", "column spawns: 'kid': no list of sessions"),
     ],
 )
@@ -212,6 +257,21 @@ def test_sessions_that_start_each_other_wrongly_are_named(write, children, said)
     root = {"session_id": "root", "turns": [{"text": "plan", "output_length": 1, "spawns": children}]}
     kid = {"session_id": "kid", "turns": [{"text": "part", "output_length": 1}]}
     assert said in message(write(lines(root, kid)), options=FORMS["aiperf-turns"].options)
+
+
+@pytest.mark.parametrize("wrong", [[1], {}, None, "later"])
+def test_a_dependency_of_no_known_kind_is_named(write, wrong):
+    rows = FORMS["dynamo-agentic"].text.replace('"dispatch"', json.dumps(wrong))
+    assert "row 3 (line 3 of the file), column dependencies: " in message(write(rows))
+
+
+def test_a_file_of_a_folder_is_named_on_one_line_whatever_its_name(tmp_path):
+    (tmp_path / "a.json").write_text(FORMS["weka"].text)
+    (tmp_path / "b\nc.json").write_text("{}")
+    with pytest.raises(InputError) as caught:
+        list(Recording(tmp_path))
+    assert str(caught.value).startswith(f"{tmp_path}/b\\nc.json: ")
+    assert "\n" not in str(caught.value)
 
 
 def test_a_fork_begins_with_its_parents_history_and_a_spawn_afresh(write):
@@ -224,3 +284,6 @@ def test_a_fork_begins_with_its_parents_history_and_a_spawn_afresh(write):
     parent, fork, spawn = Recording(write(lines(*tree)), options=FORMS["aiperf-turns"].options)
     assert [request.prompt_tokens for request in (parent, fork, spawn)] == [10, 10 + 10 + 2, 2]
     assert [request.after[0].relation for request in (fork, spawn)] == ["fork", "spawn"]
+
+
+# 10: dict literals in strings, clients without one of their files: `clients/test_servegen.py`

@@ -17,6 +17,7 @@ _THINKS: dict[str, tuple[tuple[str, ...], ...]] = {
     "weibull": (("mean",), ("shape",)),
     "exponential": (("mean",),),
     "preset": (("preset",),),
+    "recorded": (),
 }
 """Distribution of think times to what it needs: exactly one key of each group."""
 
@@ -24,8 +25,10 @@ _THINKS: dict[str, tuple[tuple[str, ...], ...]] = {
 class ThinkSettings(Part):
     """A pause before the next turn; a duration alone is a constant one."""
 
-    distribution: Literal["constant", "uniform", "lognormal", "gamma", "weibull", "exponential", "preset"] = "constant"
-    """The law of the pauses."""
+    distribution: Literal[
+        "constant", "uniform", "lognormal", "gamma", "weibull", "exponential", "preset", "recorded"
+    ] = "constant"
+    """The law of the pauses; `recorded`: those of the trace, within `min` and `max`."""
     value: Duration | None = None
     """constant: the pause."""
     mean: Timespan | None = None
@@ -127,7 +130,11 @@ class FailureSettings(Part):
 
 
 class SessionSettings(Part):
-    """Requests that follow one another, each with what was said before it. `workload.rate` is then that of sessions."""
+    """Requests that follow one another, each with what was said before it. `workload.rate` is then that of sessions.
+
+    Beside a trace: the sessions that it recorded, with their agents, tags and cancellations; of these keys it takes
+    `loop`, `think` and `on_failure`.
+    """
 
     loop: Literal["closed", "open"] = "closed"
     """Whether a turn comes after the answer to the one before and a pause, or at its time whatever happens."""
@@ -136,7 +143,9 @@ class SessionSettings(Part):
     new_tokens: LengthSettings | None = None
     """What each turn after the first adds to the prompt; absent: as `workload.prompt_tokens`."""
     think: ThinkSettings | None = None
-    """The pause before a turn: from the end of the one before, or from its arrival where the loop is open."""
+    """The pause before a turn: from the end of the one before, or from its arrival where the loop is open. Absent:
+    none; of a trace as recorded, or where it has no pauses, what lies between an end and the next start, or if it tells
+    no ends, what is left of the time from start to start when the answer is there."""
     history: HistorySettings = Field(default_factory=HistorySettings)
     """What later prompts still hold of earlier turns."""
     agents: AgentSettings | None = None

@@ -162,6 +162,7 @@ class _Session:
             return None
         request = TraceRequest(f"{self._id}#{intake.row}", prompt, output, failed=failed)
         request.session, request.session_time_ps = self._id, start_ps + time_ps
+        request.play = self._id
         request.blocks = tuple(self._global(id) for id in ids)
         request.block_tokens = self._size
         request.scope = "" if self._document.get(_SCOPE) == "global" or self._system else self._id
