@@ -108,10 +108,7 @@ def test_kv_is_loaded_sixteen_bytes_at_a_time(made):
 def test_tensor_cores_do_the_products_of_attention(made):
     for arch, kernels in _machine_code(made[0]).items():
         for name in ("decode_attention", "prefill_attention"):
-            assert all("HMMA.16816.F32.BF16" in code for kernel, code in kernels.items() if name in kernel), (
-                name,
-                arch,
-            )
+            assert all("HMMA.16816.F32.BF16" in code for kernel, code in kernels.items() if name in kernel), (name, arch)
 
 
 def test_without_a_driver_the_program_ends_with_exit_code_77(made):
@@ -140,9 +137,7 @@ def test_the_real_program_runs_under_a_fake_runtime_and_verifies_nothing(nvcc, b
     (env,) = ran.of("env")
     assert (env["backend"], env["device"], env["source_sha256"]) == ("fake", "fake", source_sha256())
     assert env["nvcc"].startswith(nvcc.release)
-    computed = [
-        point for point in ran.of("point") if point["bench"] in ("hbm", "kv_read", "decode_attn", "prefill_attn")
-    ]
+    computed = [point for point in ran.of("point") if point["bench"] in ("hbm", "kv_read", "decode_attn", "prefill_attn")]
     assert computed
     assert all(point["verified"] is False for point in computed)
     assert all(point["rel_err"] is None for point in computed)  # NaN is no JSON

@@ -25,9 +25,7 @@ def test_no_address_is_wrong_and_nothing_is_undefined(builds, cublas):
 
 
 def test_reading_past_the_cache_is_seen_with_its_line(builds):
-    unmasked = Change(
-        DECODE, "return valid ? reinterpret_cast", "return valid || row < (u64{1} << 60) ? reinterpret_cast"
-    )
+    unmasked = Change(DECODE, "return valid ? reinterpret_cast", "return valid || row < (u64{1} << 60) ? reinterpret_cast")
     beyond = run(emulated(builds, flags=ADDRESS, change=unmasked), "--verify-only", "--only", "decode_attn", **QUIET)
     assert beyond.code not in (0, 1)
     assert "AddressSanitizer" in beyond.err or "runtime error" in beyond.err
