@@ -28,8 +28,9 @@ DATASHEET = "datasheet and the median of other GPUs' efficiencies"
 STARTS = "datasheet and stated efficiencies"
 ATTAINED = "published copies and matrix products of the card, else the median of other GPUs' efficiencies"
 
-FEWEST_RELATIVES = 2
-"""Fits of one architecture whose median says more than that of all: a single one may rest on a narrow table."""
+WIDE_SHARE = 0.5
+"""A relative stands in alone only if its table has half as many shapes as the widest: a few shapes leave open what the
+others cost (latent heads and long contexts alone, as H20's, tell no fixed costs)."""
 
 BORROWS = {
     "linear:fp4": "linear:fp8",
@@ -158,8 +159,10 @@ class Calibration:
         same = [one for one in others if device(one.gpu).same_chip(chip)]
         if same:
             return same
-        near = [one for one in others if device(one.gpu).arch == chip.arch]
-        if len(near) >= FEWEST_RELATIVES:
+        widest = max((len(one.groups) for one in others), default=0)
+        wide = [one for one in others if len(one.groups) >= WIDE_SHARE * widest]
+        near = [one for one in wide if device(one.gpu).arch == chip.arch]
+        if near:
             return near
         borrowed = BORROWS.get(name)
         if borrowed is not None and ((gpu, borrowed) in self.entries or not others):

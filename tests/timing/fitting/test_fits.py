@@ -156,8 +156,8 @@ def test_an_unseen_gpu_takes_the_same_chip_first_and_the_median_of_all_last():
     assert shares[0] <= blind["bandwidth_share"] <= shares[-1]
 
 
-def test_a_single_relative_does_not_stand_in_for_a_whole_architecture():
-    """H20's table has long contexts and latent heads alone: without its own fits H100 takes the median of all."""
+def test_a_relative_that_saw_few_shapes_does_not_stand_in_for_a_whole_architecture():
+    """H20's table has long contexts and few heads: without its own fits H100 takes the median of all."""
     blind = shipped().without(["H100-SXM"])
     name = "decode_attention:bf16"
     values, _ = blind.values("H100-SXM", name)
