@@ -26,6 +26,9 @@ TYPES = {
 ELSEWHERE_CALLED = {
     "tp": "tensor_parallel",
     "tensor_parallel_size": "tensor_parallel",
+    "pp": "pipeline_parallel",
+    "pipeline_parallel_size": "pipeline_parallel",
+    "disable_cuda_graph": "engine.enforce_eager",
     "max_seq_len": "engine.max_model_len",
     "context_length": "engine.max_model_len",
     "batch_size": "engine.max_num_seqs",
@@ -65,9 +68,6 @@ ELSEWHERE_CALLED = {
 NOT_MODELLED_YET = {
     "speculative_config": "speculative decoding",
     "speculative_decoding": "speculative decoding",
-    "pipeline_parallel": "pipeline parallelism",
-    "pipeline_parallel_size": "pipeline parallelism",
-    "pp": "pipeline parallelism",
     "data_parallel": "data parallelism",
     "data_parallel_size": "data parallelism",
     "dp": "data parallelism",
