@@ -219,7 +219,7 @@ def comparison_summary(scenario: str, results: Sequence[Result]) -> dict[str, An
     """The object that `kvsim compare --json` prints and the comparison's `summary.json` holds."""
     if not results:
         raise ValueError("results must hold at least one result")
-    kept = ("name", "provenance", "not_modelled", "notes", "published", "metrics", "pools")
+    kept = ("name", "provenance", "expected_error", "not_modelled", "notes", "published", "metrics", "pools")
     return {
         "schema": SCHEMA,
         "scenario": scenario,

@@ -19,6 +19,7 @@ README = "README.md"
 FIGURE = "memory_over_time"
 MAP_FIGURE = "memory_map"
 COMPARISON_FIGURE = "comparison"
+TRADE_OFF_FIGURE = "trade_off"
 
 FILES = {
     "scenario.yaml": "the scenario as it was given, with the files it extends",
@@ -35,6 +36,8 @@ FILES = {
     f"{MAP_FIGURE}.svg": "the same figure, to be scaled",
     f"{COMPARISON_FIGURE}.png": "the KV memory of all variants over time, side by side",
     f"{COMPARISON_FIGURE}.svg": "the same figure, to be scaled",
+    f"{TRADE_OFF_FIGURE}.png": "latencies against the size of the pool, where the pools of the variants differ",
+    f"{TRADE_OFF_FIGURE}.svg": "the same figure, to be scaled",
 }
 """What each file holds, beside the tables."""
 
@@ -156,10 +159,13 @@ def write_comparison(
     if any(map(_has_memory, results)):
         from kvsim.reporting.memory_side_by_side import memory_side_by_side
         from kvsim.reporting.style import save_figure
+        from kvsim.reporting.trade_off import has_trade_off, trade_off
 
         if progress:
             progress(len(results) / parts, "writing the comparison")
         own = save_figure(memory_side_by_side([r for r in results if _has_memory(r)]), folder, COMPARISON_FIGURE)
+        if has_trade_off(results):
+            own += save_figure(trade_off(results), folder, TRADE_OFF_FIGURE)
     text = readme(scenario, [path.name for path in own] + [SUMMARY], list(zip(names, results, strict=True)))
     own.append(write_whole(folder / README, text.encode()))
     # Last, so that a summary stands only beside the whole of what it sums up.

@@ -38,17 +38,20 @@ class Scenario:
     _siblings: tuple["Scenario", ...] = field(default=(), repr=False)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], *, name: str = "scenario") -> "Scenario":
+    def from_dict(cls, data: Mapping[str, Any], *, name: str = "scenario", overrides: Sequence[str] = ()) -> "Scenario":
         """Return the scenario that a nested dict says, in the form of a file: sizes and durations are texts.
 
-        Paths are relative to the working folder. With `variants`, the result is the scenario without any of
-        them, so that has to be complete too; `variants()` gives them. Raises InputError with every mistake.
+        Paths are relative to the working folder; `overrides` are `KEY=VALUE` on top. With `variants`, the result is
+        the scenario without any of them, so that has to be complete too; `variants()` gives them. Raises InputError
+        with every mistake.
         """
         layers = layers_of(_plain(data), name)
+        layer, wrong = read_overrides(overrides)
+        mistakes = [*layers.mistakes, *wrong]
         if not layers.variants:
-            return _scenario(layers, Layer(), None, layers.mistakes, name)
-        siblings = _all(layers, Layer(), [], name)
-        base = _scenario(layers, Layer(), None, [], name)
+            return _scenario(layers, layer, None, mistakes, name)
+        siblings = _all(layers, layer, wrong, name)
+        base = _scenario(layers, layer, None, wrong, name)
         return cls(base.settings, None, base.given, base.origins, siblings)
 
     @property

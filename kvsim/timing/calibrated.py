@@ -17,10 +17,13 @@ from kvsim.request import PS_PER_S
 from kvsim.step import StepPlan
 from kvsim.timing.families.device import Device, of_gpu
 from kvsim.timing.families.interface import MICROSECOND, Column
+from kvsim.timing.fitted import FittedRange
 from kvsim.timing.fitting.calibration import FITTED, Calibration, shipped
-from kvsim.timing.interface import Anew
+from kvsim.timing.interface import Anew, Line
 from kvsim.timing.roofline import RooflineTiming
-from kvsim.timing.steps.engine import overheads
+from kvsim.timing.steps.engine import eager_layer_us, overheads
+from kvsim.timing.steps.fitted import fitted_range
+from kvsim.timing.steps.graphs import EAGER, Graphs
 from kvsim.timing.steps.kernels import Kernels
 from kvsim.timing.steps.moves import measured_moves
 from kvsim.timing.steps.shapes import Layout, Shapes
@@ -36,6 +39,7 @@ TABLE_TOKENS = 512
 class CalibratedTiming:
     """The time of a step of `footprint.model` on GPUs of one kind, served by `engine` of a `version`.
 
+    `graphs` are the decode batches that it captures; None: batches are taken as they are, and no launch costs time.
     `calibration` stands over the shipped one. `block_size`: of the block tables through which attention reads the KV;
     `page_bytes`: of pages mapped on demand; what these cost is charged where the calibration has measured it. Raises
     ValueError for KV of 32 bits, which no measured kernel reads.
@@ -50,6 +54,7 @@ class CalibratedTiming:
         engine: str,
         version: str,
         calibration: Calibration | None = None,
+        graphs: Graphs | None = None,
         block_size: int | None = None,
         page_bytes: int | None = None,
     ) -> None:
@@ -62,33 +67,50 @@ class CalibratedTiming:
         measured, self._added = overheads(engine, version)
         ranks = footprint.tensor_parallel
         layout = Layout(tensor_parallel=ranks, expert_tensor=ranks if footprint.model.moe_layers else 1)
+        launch = "eager" if graphs == EAGER else "graph"
+        shapes, prefill = Shapes(footprint.model, layout, dtype), known.prefill_kernel(device.name)
         self._kernels = Kernels(
-            Shapes(footprint.model, layout, dtype),
+            shapes,
             device,
             known.parameters(device.name),
             kv_dtype=kv_dtype,
-            prefill=known.prefill_kernel(device.name),
+            prefill=prefill,
+            launch=launch,
             block_size=block_size,
+        )
+        self.fitted: FittedRange | None = fitted_range(
+            known, device.name, shapes, f"decode_attention:{kv_dtype}", f"prefill_attention:{prefill}", block_size
         )
         own = {name: one.values for (name_of_gpu, name), one in known.entries.items() if name_of_gpu == device.name}
         tensors = footprint.model.layers * (1 if footprint.model.kv_lora_rank is not None else 2)
         self._moves, moved = measured_moves(
-            base.moves, own, kv_bytes=footprint.kv_bytes_per_token, tensors=tensors, block_size=block_size,
+            base.moves, own, kv_bytes=base.moved_bytes, tensors=tensors, block_size=block_size,
             page_bytes=page_bytes,
         )  # fmt: skip
-        self.provenance = f"{_provenance(known, device.name, dtype, kv_dtype, moved)}; overheads of {measured}"
+        needed = {
+            "linear layers": f"linear:{dtype}",
+            "decode attention": f"decode_attention:{kv_dtype}",
+            "prefill attention": f"prefill_attention:{prefill}",
+        }
+        latent = footprint.model.kv_lora_rank is not None
+        kernels = [kind for kind, name in needed.items() if known.measured_here(device.name, name, latent=latent)]
+        _, others = known.values(device.name, f"linear:{dtype}")
+        self.provenance = f"{_provenance(known, [*kernels, *moved], others)}; overheads of {measured}"
         self._base, self._layers = base, footprint.model.layers
+        self._graphs = graphs
+        self._launch_us = max(0.0, eager_layer_us() - self._added.layer_us)
         self._tables: dict[int, tuple[Column, Column]] = {}
-        self._lines: dict[int, tuple[int, int]] = {}
+        self._lines: dict[int, Line] = {}
         self._chunks: dict[tuple[int, int], int] = {}
 
-    def decode(self, rows: int) -> tuple[int, int]:
+    def decode(self, rows: int, context: int = 0) -> Line:
         """See `StepTiming`."""
         known = self._lines.get(rows)
         if known is None:
             fixed, slope = self._attention(rows) if rows else (0.0, 0.0)
-            start = self._table_s(0, rows) + self._table_s(1, rows) + self._engine_s(rows) + fixed
-            known = self._lines[rows] = (max(1, round(PS_PER_S * start)), round(PS_PER_S * slope))
+            computed, launched_s = self._captured(rows)
+            start = self._table_s(0, computed) + self._table_s(1, rows) + self._engine_s(rows) + fixed + launched_s
+            known = self._lines[rows] = Line(max(1, round(PS_PER_S * start)), round(PS_PER_S * slope))
         return known
 
     def anew(self, rows: int, tokens: int) -> Anew:
@@ -124,6 +146,13 @@ class CalibratedTiming:
             known = self._chunks[length, written] = round(PS_PER_S * scale * float(parts[0]))
         return known
 
+    def _captured(self, rows: int) -> tuple[int, float]:
+        """(rows that a step which only decodes computes, seconds that launching its kernels takes beside)."""
+        if self._graphs is None or not rows:
+            return rows, 0.0
+        padded = self._graphs.padded(rows)
+        return (rows, MICROSECOND * self._launch_us * self._layers) if padded is None else (padded, 0.0)
+
     def _attention(self, rows: int) -> tuple[float, float]:
         """(seconds without context, seconds per context token) of decode attention of all layers."""
         sequences = np.array([float(rows)] * 2)
@@ -158,21 +187,11 @@ def _measured_device(device: Device, calibration: Calibration | None) -> Device:
     return device if units is None else replace(device, units=int(units))
 
 
-def _provenance(known: Calibration, gpu: str, dtype: str, kv_dtype: str, moved: list[str]) -> str:
-    """Where the times come from: of a calibration of this GPU alone, which of them it measured."""
-    _, linear = known.values(gpu, f"linear:{dtype}")
+def _provenance(known: Calibration, here: list[str], others: str) -> str:
+    """Where the times come from: `here` is what this GPU measured itself, `others` where the rest comes from."""
     if not known.about:
-        return linear
-    kinds = (
-        ("linear layers", (f"linear:{dtype}", "gemm:bf16" if dtype == "bf16" else "")),
-        ("decode attention", ("paged_attention:bf16" if kv_dtype == "bf16" else "",)),
-        ("prefill attention", ("causal_attention:bf16", "prefill_attention:packed", "prefill_attention:by_head")),
-    )
-    own = [
-        kind
-        for kind, names in kinds
-        if any((gpu, name) in known.entries and not known.entries[gpu, name].provenance for name in names)
-    ]
+        return others
     results = str(known.about.get("input_sha256", ""))[:HASH_LETTERS]
-    measured = ", ".join([*own, *moved]) or "nothing that this model needs"
-    return f"{known.provenance} (results {results}): {measured}; all else {FITTED}"
+    measured = ", ".join(here) or "nothing that this model needs"
+    rest = FITTED if others == known.provenance else others
+    return f"{known.provenance} (results {results}): {measured}; all else: {rest}"
