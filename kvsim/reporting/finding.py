@@ -71,11 +71,16 @@ def measured(result: Result) -> list[str]:
 
 def sources(result: Result) -> list[str]:
     """Say where each family of numbers comes from and how far latencies are expected to be off, one line each."""
+    return sources_of(result.provenance, result.expected_error)
+
+
+def sources_of(provenance: Mapping[str, str], error: Mapping[str, Any] | None = None) -> list[str]:
+    """Say it of the provenance and the error to expect, if that is known."""
     lines = []
-    for family, source in result.provenance.items():
+    for family, source in provenance.items():
         lines.append(f"{SOURCES.get(family, family)}: {MEANINGS.get((family, source), source)}")
-        if family == "timing" and result.expected_error:
-            lines.append(expected(result.expected_error))
+        if family == "timing" and error:
+            lines.append(expected(error))
     return lines
 
 
