@@ -8,6 +8,8 @@ import pytest
 from kvsim.cli.main import main
 from kvsim.microbench.fit.fit import fit_results
 from kvsim.microbench.results import read_results
+from kvsim.scenario.resolve import load
+from kvsim.study.store import run_key
 from kvsim.timing.fitting.calibration import to_json
 from tests.microbench.oracle import Oracle, records, write
 
@@ -137,3 +139,13 @@ def test_emulated_times_are_told_apart_in_every_answer(scenario, capsys, tmp_pat
     found["provenance"] = "fitted to emulated times, which no GPU took"
     (tmp_path / "mine.json").write_text(json.dumps(found))
     assert "no GPU took" in run(scenario, capsys)["provenance"]["timing"]
+
+
+def test_what_a_study_keeps_of_another_calibration_is_of_another_run(scenario, tmp_path):
+    first = run_key(load(scenario), 0, "1")
+    (tmp_path / "other.json").write_text((tmp_path / "mine.json").read_text())
+    assert run_key(load(scenario, overrides=[f"timing.file={tmp_path / 'other.json'}"]), 0, "1") == first
+    found = json.loads((tmp_path / "mine.json").read_text())
+    found["gpus"]["H200-SXM"]["gemm:bf16"]["parameters"]["peak_tflop_s"]["value"] /= 2
+    (tmp_path / "mine.json").write_text(json.dumps(found))
+    assert run_key(load(scenario), 0, "1") != first
