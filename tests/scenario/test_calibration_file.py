@@ -54,6 +54,7 @@ def refusal(path, capsys, *options):
 
 OTHERS = {
     "paged": (),
+    "contexts where the kernel bends": ("--set", "workload.prompt_tokens=900", "--set", "workload.output_tokens=400"),
     "paged, swapping": ("--set", "engine.preemption=swap", "--set", "engine.swap_space=4GiB"),
     "contiguous": ("--set", "allocator=contiguous", "--set", "pool.blocks=null", "--set", "pool.tokens=16000"),
     "virtual": ("--set", "allocator=virtual", "--set", "pool.blocks=null", "--set", "pool.tokens=16000"),
