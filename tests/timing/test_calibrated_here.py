@@ -36,7 +36,9 @@ def entry(name):
 
 
 CALIBRATION = Calibration(
-    {(GPU, name): entry(name) for name in VALUES}, ON_THIS_GPU, {"env": {"sm_count": 132}, "input_sha256": "ab" * 32}
+    {(GPU, name): entry(name) for name in VALUES},
+    ON_THIS_GPU,
+    about={"env": {"sm_count": 132}, "input_sha256": "ab" * 32},
 )
 
 

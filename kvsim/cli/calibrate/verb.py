@@ -3,17 +3,17 @@
 import argparse
 from typing import Any
 
-from kvsim.cli.calibrate import export, fit, validate
+from kvsim.cli.calibrate import build, export, fit, run, trace, validate
 
 
 def add(subparsers: Any) -> None:
     """Say what the verb takes."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "calibrate",
-        help="fit the cost model to measurements",
-        description="Fit the parameters of the cost model to measurements.",
+        help="measure this GPU and fit the cost model",
+        description="Measure a GPU, and fit the parameters of the cost model to measurements.",
         allow_abbrev=False,
     )
     actions: Any = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    for action in (fit, validate, export):
+    for action in (build, run, fit, validate, export, trace):
         action.add(actions)

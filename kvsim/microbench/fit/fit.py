@@ -78,7 +78,9 @@ def fit_results(results: Results, *, gpu_name: str | None = None, accepted: Coll
     }
     emulated = any(run.env.emulated for run in results.runs)
     calibration = Calibration(
-        {(device.name, one.entry.family): one.entry for one in fits}, EMULATED if emulated else ON_THIS_GPU, about
+        {(device.name, one.entry.family): one.entry for one in fits},
+        EMULATED if emulated else ON_THIS_GPU,
+        about=about,
     )
     return Fit(calibration, fits, device)
 

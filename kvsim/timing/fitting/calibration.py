@@ -90,10 +90,10 @@ class Calibration:
 
     entries: Mapping[tuple[str, str], Entry] = field(default_factory=dict)
     provenance: str = FITTED
-    about: Mapping[str, Any] = field(default_factory=dict)
-    """Of a calibration on the user's own GPU: the machine, what was accepted, counts, the drift of its anchors."""
     blind: frozenset[str] = frozenset()
     """GPUs of which nothing but the data sheet may be used."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """Of a calibration on the user's own GPU: the machine, what was accepted, counts, the drift of its anchors."""
 
     @cached_property
     def gpus(self) -> tuple[str, ...]:
@@ -250,7 +250,7 @@ def of_json(data: Mapping[str, Any]) -> Calibration:
                 float(one["p90_abs_error"]),
                 tuple(one["shapes"]),
             )
-    return Calibration(entries, data["provenance"], data.get("about", {}))
+    return Calibration(entries, data["provenance"], about=data.get("about", {}))
 
 
 def shipped() -> Calibration:
