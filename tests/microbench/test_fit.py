@@ -47,7 +47,12 @@ SMALL = replace(
     prefill_peak=0.9e14,
     map_chunk_s={"vmm_map": 4.5e-5, "vmm_unmap": 2.1e-5},
 )
+FEW_UNITS = replace(
+    A100, device="NVIDIA L4", sms=4, read_bandwidth=1.1e10, read_walk=2.5e9, kv_bandwidth=1.0e10, kv_walk=0.5e9
+)
+"""A scale model, whose memory a few blocks of threads use up."""
 ORACLES = {"H200": H200, "A100": A100, "RTX 4090": SMALL}
+ALL = {**ORACLES, "few units": FEW_UNITS}
 GB, TERA, US = 1e9, 1e12, 1e-6
 
 
@@ -104,7 +109,7 @@ def known(gpu):
 
 @cache
 def fitted(name, scatter, unlike, folder):
-    path = write(folder / f"{name}-{scatter}-{unlike}.jsonl", records(ORACLES[name], scatter=scatter, unlike=unlike))
+    path = write(folder / f"{name}-{scatter}-{unlike}.jsonl", records(ALL[name], scatter=scatter, unlike=unlike))
     return fit_results(read_results(path), accepted=("emulated",))
 
 
@@ -113,10 +118,10 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("results")
 
 
-@pytest.mark.parametrize("name", ORACLES)
+@pytest.mark.parametrize("name", ALL)
 def test_every_parameter_of_a_gpu_without_noise_comes_back(name, folder):
     found = {one.entry.family: one.entry.values for one in fitted(name, 0.0, 0.0, folder).families}
-    for kind, parameters in known(ORACLES[name]).items():
+    for kind, parameters in known(ALL[name]).items():
         for parameter, value in parameters.items():
             assert found[kind][parameter] == pytest.approx(value, rel=0.005), f"{kind} {parameter}"
 
