@@ -159,6 +159,8 @@ def graph_of(requests: Iterable[TraceRequest], contents: Contents | None = None)
         calls.append(call)
         times.append(request.arrival_ps)
         told[request.id] = number, request
+    if contents is not None:
+        contents.read()
     groups = [_group(members, calls, times) for members in together.groups()]
     size = 0 if contents is None else contents.block_tokens
     return CallGraph(calls, groups, block_tokens=size, left_out=left_out)
