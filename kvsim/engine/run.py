@@ -169,6 +169,7 @@ class World:
             follower=follower,
             pieces=pieces,
             slo_classes=given.slo_classes,
+            fitted=timing.fitted,
         )
         return Replica(
             self.clock,

@@ -97,6 +97,7 @@ def run(
         scenario_given=as_given(scenario),
         scenario_resolved=resolved(scenario, seed),
         provenance=simulation.provenance,
+        expected_error=simulation.expected_error,
         not_modelled=simulation.not_modelled,
         notes=notes_of(scenario, simulation, outcome),
         published=settings.published or {},
