@@ -100,6 +100,7 @@ def test_other_traffic_than_was_measured_is_noted(tmp_path, capsys):
         (["s.yaml", "small_requests.csv", "--gpu", "H100"], "change it with --set gpu=NAME"),
         (["small_meta.json", "small_requests.csv", "--set", "engine.max_num_sequences=4"], "max_num_sequences"),
         (["small_meta.json", "small_requests.csv", "-o", "s.yaml"], "is a file"),
+        (["s.yaml", "small_requests.csv", "--set", "fleet.replicas=2"], "is laid beside one replica"),
     ],
 )
 def test_wrong_input_is_one_message_and_exit_2(tmp_path, capsys, monkeypatch, arguments, said):

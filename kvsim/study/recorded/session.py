@@ -12,7 +12,8 @@ from kvsim.study.recorded.compare import Comparison, compare
 from kvsim.study.recorded.readers import read_measured
 from kvsim.study.recorded.replay import recorded
 from kvsim.study.recorded.simulated import simulated
-from kvsim.study.single import Progress, run
+from kvsim.study.reporter import Progress
+from kvsim.study.single import run
 
 YAML = (".yaml", ".yml")
 REQUESTS, TIMESERIES = "_requests.csv", "_timeseries.csv"
