@@ -19,14 +19,10 @@ def one_thread() -> None:
         os.environ.setdefault(name, "1")
 
 
-def add_simulation_options(parser: argparse.ArgumentParser) -> None:
-    """What is simulated: the scenario, changes to it, the seed, and how the engine goes about it."""
+def add_scenario_options(parser: argparse.ArgumentParser) -> None:
+    """What is simulated: the scenario, changes to it, and the seed."""
     parser.add_argument("scenario", metavar="FILE", help="scenario, a YAML file (see `kvsim schema`)")
     add_changes(parser)
-    parser.add_argument(
-        "--stepwise", action="store_true", help="take every step instead of leaping: same result, slower"
-    )
-    parser.add_argument("--check", action="store_true", help="check every invariant after every event: slower")
 
 
 def add_changes(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +37,15 @@ def add_changes(parser: argparse.ArgumentParser) -> None:
         help="set one key of the scenario, e.g. workload.rate=12/s; may be repeated",
     )
     parser.add_argument("--seed", metavar="N", type=_seed, help="seed of the random streams; beats the file's")
+
+
+def add_simulation_options(parser: argparse.ArgumentParser) -> None:
+    """What is simulated, and how the engine goes about it."""
+    add_scenario_options(parser)
+    parser.add_argument(
+        "--stepwise", action="store_true", help="take every step instead of leaping: same result, slower"
+    )
+    parser.add_argument("--check", action="store_true", help="check every invariant after every event: slower")
 
 
 def _override(text: str) -> str:

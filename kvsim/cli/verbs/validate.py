@@ -27,7 +27,16 @@ def add(subparsers: Any) -> None:
         help="a folder with any of the known tables (kernel_gemm.csv, e2e_serving.csv, ...); default: what "
         f"{DATA_VARIABLE} names, else the small set that comes with kvsim",
     )
+    parser.add_argument(
+        "--calibration", metavar="FILE", help="a calibration that `kvsim calibrate fit` wrote, over the one of kvsim"
+    )
     parser.add_argument("-o", metavar="DIR", dest="folder", help="write the report and its figures there")
+    parser.add_argument(
+        "--expected",
+        metavar="FILE",
+        help="write the errors of served runs by class there, which `run`, `compare` and figures state (needs served "
+        "tables in DIR)",
+    )
     add_output_options(parser, "print the scores as JSON, and nothing else")
     parser.set_defaults(execute=execute)
 
@@ -44,19 +53,43 @@ def execute(args: argparse.Namespace) -> int:
         from kvsim.reporting.run_folder import check_writable
 
         check_writable(args.folder)
+    if args.expected is not None:
+        from kvsim.reporting.run_folder import check_file
+
+        check_file(args.expected, "--expected")
+    own = None
+    if args.calibration is not None:
+        from kvsim.timing.fitting.calibration import read
+
+        own = read(Path(args.calibration))
     named = args.data or os.environ.get(DATA_VARIABLE)
     folder = Path(named) if named else sample_folder()
-    found = validate(folder)
+    found = validate(folder, own)
     if args.folder is not None:
         from kvsim.reporting.validation.report import write_validation
         from kvsim.study.validation.recorded import recorded_runs
 
         write_validation(found, args.folder, recorded_runs(folder)[0])
+    if args.expected is not None:
+        _write_expected(found, args.expected)
     if args.json:
         print_json(found)
     else:
         _print(args, found)
     return 0
+
+
+def _write_expected(found: Mapping[str, Any], file: str) -> None:
+    """The data file that answers look their error up in, with where it comes from."""
+    from kvsim.errors import InputError
+    from kvsim.metrics.result import to_json, write_whole
+
+    if not found["expected_errors"]:
+        raise InputError(
+            "--expected: no served run was scored; give a folder with e2e_serving.csv or another such table"
+        )
+    about = {"written_by": "kvsim validate --expected", "provenance": found["provenance"]}
+    write_whole(Path(file), to_json(found["expected_errors"] | about).encode())
 
 
 def _print(args: argparse.Namespace, found: Mapping[str, Any]) -> None:

@@ -49,7 +49,7 @@ def _short(found: Mapping[str, Any]) -> dict[str, Any]:
     return {
         key: value
         for key, value in found.items()
-        if key not in ("groups", "first_token", "unseen_gpu", "unseen_release")
+        if key not in ("groups", "first_token", "unseen_gpu", "unseen_release", "expected_errors")
     }
 
 

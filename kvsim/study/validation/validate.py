@@ -11,10 +11,12 @@ import numpy as np
 
 from kvsim.errors import InputError
 from kvsim.study.validation import kernels
+from kvsim.study.validation.expected import expected_errors
 from kvsim.study.validation.layers import layers
 from kvsim.study.validation.recorded import recorded_runs
 from kvsim.study.validation.scores import Scored, cliffs, errors, groups, kv_bound, spread, summary
 from kvsim.study.validation.served import score as served
+from kvsim.study.validation.served.closed_loop import features
 from kvsim.study.validation.served.runs import ServedRun, why_not
 from kvsim.study.validation.served.shipped import shipped_engines
 from kvsim.study.validation.served.tables import TABLES as SERVED_TABLES
@@ -28,8 +30,8 @@ FIRST_TOKEN = "ttft"
 """A served row has a first token beside its steps: scored apart, so that `groups` has every row once."""
 
 
-def validate(folder: Path) -> dict[str, Any]:
-    """Score every known table of `folder` on held-out groups.
+def validate(folder: Path, own: Calibration | None = None) -> dict[str, Any]:
+    """Score every known table of `folder` on held-out groups; fits of `own` stand over those that come with kvsim.
 
     `groups`: unseen shapes of kernels and unseen models of served runs, every row once; `first_token`: times to first
     token of the same runs; `unseen_gpu` and `unseen_release` in the same form; `skipped` counts rows by reason;
@@ -43,7 +45,7 @@ def validate(folder: Path) -> dict[str, Any]:
     if not measured.samples and not usable and not recorded:
         names = ", ".join([*list(KERNEL_TABLES)[:2], *list(SERVED_TABLES)[:2]])
         raise InputError(f"{folder}: holds no table that can be scored; known are files such as {names}")
-    known = shipped()
+    known = shipped() if own is None else own.over(shipped())
     calibration = merged(known, calibrate(measured, strict=False))
     engines = shipped_engines()
     seen = list(kernels.unseen_shapes(measured.samples, known))
@@ -51,10 +53,14 @@ def validate(folder: Path) -> dict[str, Any]:
     blind = list(kernels.unseen_gpu(measured.samples, calibration))
     blind += list(layers(folder, blind))
     releases: list[Scored] = []
+    expected: dict[str, Any] = {}
     if usable:
         seen += served.unseen_models(usable, calibration, engines)
         blind += served.unseen_gpu(usable, calibration, engines)
         releases = served.unseen_release(usable, calibration, engines)
+        expected = expected_errors(
+            {"model": seen, "gpu": blind, "engine": releases}, usable, features(usable, calibration)
+        )
     rows = measured.rows + runs.rows
     missing = sum(skipped.values())
     return {
@@ -77,7 +83,8 @@ def validate(folder: Path) -> dict[str, Any]:
             "targets": targets(seen, blind),
         },
         "kv_bound_rows": cliffs(seen),
-        "provenance": {"calibration": known.provenance, "inputs_sha256": measured.hashes},
+        "expected_errors": expected,
+        "provenance": {"calibration": known.provenance, "inputs_sha256": measured.hashes | runs.hashes},
     }
 
 
