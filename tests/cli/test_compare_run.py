@@ -30,6 +30,7 @@ def test_a_recorded_run_is_printed_within_80_columns(tmp_path, capsys):
     assert all(len(line) <= 80 for line in out.splitlines() if str(tmp_path) not in line)
     assert "TPOT mean" in out
     assert "points" in out
+    assert "expected error: TPOT" in " ".join(out.split())
     assert "Request by request the median distance is: TTFT" in out
     assert "note: The pool is the one that the server resolved: 200 usable blocks." in " ".join(out.split())
 
@@ -43,6 +44,7 @@ def test_json_is_one_object_with_rows_provenance_and_notes(tmp_path, capsys):
     )
     assert set(found["request_by_request"]) == {"ttft_s", "tpot_s", "e2e_s"}
     assert found["provenance"]["timing"]
+    assert found["expected_error"]["tpot_median"] > 0
     assert found["notes"]
 
 
