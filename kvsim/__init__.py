@@ -18,15 +18,16 @@ from kvsim.version import __version__
 if TYPE_CHECKING:
     from kvsim.metrics.result import Result
     from kvsim.scenario.resolve import Scenario
-    from kvsim.study import compare, run
+    from kvsim.study import compare, run, sweep
 
-__all__ = ["Result", "Scenario", "__version__", "compare", "run"]
+__all__ = ["Result", "Scenario", "__version__", "compare", "run", "sweep"]
 
 _HOMES = {
     "Result": "kvsim.metrics.result",
     "Scenario": "kvsim.scenario.resolve",
     "compare": "kvsim.study",
     "run": "kvsim.study",
+    "sweep": "kvsim.study",
 }
 
 

@@ -19,9 +19,14 @@ def one_thread() -> None:
         os.environ.setdefault(name, "1")
 
 
-def add_simulation_options(parser: argparse.ArgumentParser) -> None:
-    """What is simulated: the scenario, changes to it, the seed, and how the engine goes about it."""
+def add_scenario_options(parser: argparse.ArgumentParser) -> None:
+    """What is simulated: the scenario, changes to it, and the seed."""
     parser.add_argument("scenario", metavar="FILE", help="scenario, a YAML file (see `kvsim schema`)")
+    add_changes(parser)
+
+
+def add_changes(parser: argparse.ArgumentParser) -> None:
+    """What is changed about a scenario."""
     parser.add_argument(
         "--set",
         metavar="KEY=VALUE",
@@ -32,6 +37,11 @@ def add_simulation_options(parser: argparse.ArgumentParser) -> None:
         help="set one key of the scenario, e.g. workload.rate=12/s; may be repeated",
     )
     parser.add_argument("--seed", metavar="N", type=_seed, help="seed of the random streams; beats the file's")
+
+
+def add_simulation_options(parser: argparse.ArgumentParser) -> None:
+    """What is simulated, and how the engine goes about it."""
+    add_scenario_options(parser)
     parser.add_argument(
         "--stepwise", action="store_true", help="take every step instead of leaping: same result, slower"
     )

@@ -212,7 +212,7 @@ def comparison_summary(scenario: str, results: Sequence[Result], study: "Study |
     """
     if not results:
         raise ValueError("results must hold at least one result")
-    kept = ("name", "provenance", "not_modelled", "notes", "published", "metrics", "pools")
+    kept = ("name", "provenance", "expected_error", "not_modelled", "notes", "published", "metrics", "pools")
     return {
         "schema": SCHEMA,
         "scenario": scenario,

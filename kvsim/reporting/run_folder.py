@@ -23,6 +23,7 @@ README = "README.md"
 FIGURE = "memory_over_time"
 MAP_FIGURE = "memory_map"
 COMPARISON_FIGURE = "comparison"
+TRADE_OFF_FIGURE = "trade_off"
 INTERVALS_FIGURE = "intervals"
 
 FILES = {
@@ -40,6 +41,8 @@ FILES = {
     f"{MAP_FIGURE}.svg": "the same figure, to be scaled",
     f"{COMPARISON_FIGURE}.png": "the KV memory of all variants over time, side by side",
     f"{COMPARISON_FIGURE}.svg": "the same figure, to be scaled",
+    f"{TRADE_OFF_FIGURE}.png": "latencies against the size of the pool, where the pools of the variants differ",
+    f"{TRADE_OFF_FIGURE}.svg": "the same figure, to be scaled",
     f"{INTERVALS_FIGURE}.png": "what each variant has, with intervals, of all replications",
     f"{INTERVALS_FIGURE}.svg": "the same figure, to be scaled",
 }
@@ -167,10 +170,13 @@ def write_comparison(
     if any(map(_has_memory, results)):
         from kvsim.reporting.memory_side_by_side import memory_side_by_side
         from kvsim.reporting.style import save_figure
+        from kvsim.reporting.trade_off import has_trade_off, trade_off
 
         if progress:
             progress(len(results) / parts, "writing the comparison")
         own = save_figure(memory_side_by_side([r for r in results if _has_memory(r)]), folder, COMPARISON_FIGURE)
+        if has_trade_off(results):
+            own += save_figure(trade_off(results), folder, TRADE_OFF_FIGURE)
     for form in ("png", "svg"):  # an earlier study may have left one there
         (folder / f"{INTERVALS_FIGURE}.{form}").unlink(missing_ok=True)
     if study is not None:

@@ -2,8 +2,9 @@
 other."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from kvsim.errors import InputError
 from kvsim.scenario.loading import Document, Plain, parse_value, read_document
@@ -57,17 +58,41 @@ def read_overrides(overrides: Sequence[str]) -> tuple[Layer, list[Mistake]]:
             wrong = Mistake("", text, "is no override", "write KEY=VALUE, for example workload.rate=12/s", "--set")
             mistakes.append(wrong)
             continue
-        if key.split(".")[0] in _FILE_ONLY:
-            mistakes.append(Mistake(key, value, "cannot be set here", "write it in the scenario file", "--set"))
+        if wrong_key := _file_only(key, value, "--set"):
+            mistakes.append(wrong_key)
             continue
         try:
-            change = nested(key.split("."), parse_value(value))
+            plain = parse_value(value)
         except InputError as error:
             mistakes.append(Mistake(key, value, "is not a YAML value", f"quote it ({error})", "--set"))
             continue
-        origins = {word: Origin("--set", detail=text) for word in keys_of(change) if word != ""}
-        layer = over_with_nulls(layer, expanded(Layer(change, origins)))
+        layer = over_with_nulls(layer, _change(key, plain, Origin("--set", detail=text)))
     return layer, mistakes
+
+
+def layer_of_changes(changes: Mapping[str, Any], origin: Origin) -> tuple[Layer, list[Mistake]]:
+    """Return the layer of plain values by dotted key, all written at `origin`, and what is wrong with them."""
+    layer, mistakes = Layer(), []
+    for key, value in changes.items():
+        if not all(key.split(".")):
+            wrong = Mistake("", key, "is no dotted key", "name one of `kvsim schema`, such as workload.rate")
+            mistakes.append(replace(wrong, place=origin.place))
+        elif wrong_key := _file_only(key, value, origin.place):
+            mistakes.append(wrong_key)
+        else:
+            layer = over_with_nulls(layer, _change(key, value, origin))
+    return layer, mistakes
+
+
+def _file_only(key: str, value: object, place: str) -> Mistake | None:
+    if key.split(".")[0] not in _FILE_ONLY:
+        return None
+    return Mistake(key, value, "cannot be set here", "write it in the scenario file", place)
+
+
+def _change(key: str, value: Any, origin: Origin) -> Layer:
+    change = nested(key.split("."), value)
+    return expanded(Layer(change, {word: origin for word in keys_of(change) if word != ""}))
 
 
 def _read(file: str, chain: list[str]) -> Layers:

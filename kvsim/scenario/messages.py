@@ -14,8 +14,8 @@ MISSING: Any = object()
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value was written: `kind` is file, extends, variant or --set; `detail` the variant's name or
-    the text."""
+    """Where a value was written: `kind` is file, extends, variant, or the option it was given with, such as --set;
+    `detail` the variant's name or the text."""
 
     kind: str
     file: str = ""
@@ -29,8 +29,8 @@ class Origin:
     def place(self) -> str:
         """The place as a message opens with it: `FILE:LINE`, `--set`, or the name of a scenario made in
         Python."""
-        if self.kind == "--set":
-            return "--set"
+        if self.kind.startswith("--"):
+            return self.kind
         return f"{self.file}:{self.line}" if self.line else self.file
 
     @property
@@ -174,4 +174,4 @@ def _reading_order(line: str) -> tuple[bool, str, int]:
     """Order messages by file and line, the command line last."""
     file, _, rest = line.partition(":")
     number = rest.partition(":")[0]
-    return file == "--set", file, int(number) if number.isdigit() else 0
+    return file.startswith("--"), file, int(number) if number.isdigit() else 0

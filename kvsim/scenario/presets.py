@@ -1,8 +1,12 @@
-"""`workload.preset` and `workload.dataset` written out: what they stand for, where nobody gives anything else."""
+"""What presets, datasets and the engine's profile stand for, written out where nobody gives anything else."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from kvsim.errors import InputError
 from kvsim.scenario.loading import Plain
+from kvsim.scenario.merging import KINDS
+from kvsim.scenario.schema import EngineSettings
 
 
 def written_out(workload: Plain) -> Plain:
@@ -59,3 +63,22 @@ def _with_dataset(workload: Plain) -> Plain:
     }
     requests = {} if form.requests is None else {"requests": form.requests}
     return {**lengths, **requests, **workload}
+
+
+def completed_allocator(data: Mapping[str, Any]) -> object:
+    """The allocator given, completed by what the profile says of the same kind; the profile's where none is."""
+    from kvsim.catalog.engines import profile
+
+    name = EngineSettings.model_fields["profile"].default
+    if isinstance(data.get("engine"), dict):
+        name = data["engine"].get("profile", name)
+    try:
+        own: Mapping[str, Any] = profile(name).allocator if isinstance(name, str) else {}
+    except InputError:  # told by the checks
+        own = {}
+    given = data.get("allocator", {})
+    if not isinstance(given, dict):
+        return given
+    word, default = KINDS["allocator"]
+    kind = own.get(word, default)
+    return {**own, **given} if given.get(word, kind) == kind else given

@@ -3,18 +3,18 @@ whole."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kvsim.errors import InputError
 from kvsim.scenario.checks import check
 from kvsim.scenario.checks.references import model_reference, trace_reference
-from kvsim.scenario.layers import Layers, layers_of, read_layers, read_overrides
-from kvsim.scenario.merging import KINDS, LENGTHS, Layer
-from kvsim.scenario.messages import Mistake, Origins, alternatives, refuse
-from kvsim.scenario.presets import written_out
-from kvsim.scenario.schema import EngineSettings, Settings
+from kvsim.scenario.layers import Layers, layer_of_changes, layers_of, read_layers, read_overrides
+from kvsim.scenario.merging import KINDS, LENGTHS, Layer, over_with_nulls
+from kvsim.scenario.messages import Mistake, Origin, Origins, alternatives, refuse
+from kvsim.scenario.presets import completed_allocator, written_out
+from kvsim.scenario.schema import Settings
 from kvsim.scenario.schema.explain import explain
 from kvsim.units import size_text
 
@@ -36,20 +36,25 @@ class Scenario:
     given: dict[str, str] = field(default_factory=dict, repr=False)
     origins: Origins = field(default_factory=dict, repr=False)
     _siblings: tuple["Scenario", ...] = field(default=(), repr=False)
+    _layers: tuple[Layers, Layer] | None = field(default=None, repr=False)
+    _folder: str = field(default="", repr=False)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], *, name: str = "scenario") -> "Scenario":
+    def from_dict(cls, data: Mapping[str, Any], *, name: str = "scenario", overrides: Sequence[str] = ()) -> "Scenario":
         """Return the scenario that a nested dict says, in the form of a file: sizes and durations are texts.
 
-        Paths are relative to the working folder. With `variants`, the result is the scenario without any of
-        them, so that has to be complete too; `variants()` gives them. Raises InputError with every mistake.
+        Paths are relative to the working folder; `overrides` are `KEY=VALUE` on top. With `variants`, the result is
+        the scenario without any of them, so that has to be complete too; `variants()` gives them. Raises InputError
+        with every mistake.
         """
         layers = layers_of(_plain(data), name)
+        layer, wrong = read_overrides(overrides)
+        mistakes = [*layers.mistakes, *wrong]
         if not layers.variants:
-            return _scenario(layers, Layer(), None, layers.mistakes, name)
-        siblings = _all(layers, Layer(), [], name)
-        base = _scenario(layers, Layer(), None, [], name)
-        return cls(base.settings, None, base.given, base.origins, siblings)
+            return _scenario(layers, layer, None, mistakes, name)
+        siblings = _all(layers, layer, wrong, name)
+        base = _scenario(layers, layer, None, wrong, name)
+        return replace(base, _siblings=siblings)
 
     @property
     def name(self) -> str:
@@ -69,20 +74,20 @@ class Scenario:
     @cached_property
     def model(self) -> str:
         """What `catalog.models.model` is asked for: a name, or the path of a config.json."""
-        return model_reference(self.settings.model.name, "model.name", self.origins)
+        return self._found(model_reference(self.settings.model.name, "model.name", self.origins))
 
     @cached_property
     def trace(self) -> str | None:
         """What the workload is asked for: the name of a packaged trace or the path of a file; None:
         generated."""
         trace = self.settings.workload.trace
-        return None if trace is None else trace_reference(trace, "workload.trace", self.origins)
+        return None if trace is None else self._found(trace_reference(trace, "workload.trace", self.origins))
 
     @cached_property
     def lengths_of(self) -> str | None:
         """The trace whose rows give the lengths, likewise; None: lengths come from distributions."""
         trace = self.settings.workload.lengths_of
-        return None if trace is None else trace_reference(trace, "workload.lengths_of", self.origins)
+        return None if trace is None else self._found(trace_reference(trace, "workload.lengths_of", self.origins))
 
     @cached_property
     def token_budget(self) -> int:
@@ -94,6 +99,25 @@ class Scenario:
         chunked = rules.chunked_prefill if engine.chunked_prefill is None else engine.chunked_prefill
         longest = engine.max_model_len or model(self.model).max_context or 0
         return rules.max_num_batched_tokens if chunked else max(rules.max_num_batched_tokens, longest)
+
+    def in_folder(self, folder: str) -> "Scenario":
+        """Return the scenario with relative paths seen from `folder`, for a process that works in another one."""
+        return replace(self, _folder=folder)
+
+    def _found(self, reference: str) -> str:
+        path = os.path.join(self._folder, reference)
+        return path if self._folder and os.path.isfile(path) else reference
+
+    def changed(self, changes: Mapping[str, Any], origin: Origin) -> "Scenario":
+        """Return the scenario with plain values laid over it by dotted key, as `--set` would; `origin` is their place.
+
+        What profile, presets and defaults decide is decided anew. Raises InputError with every mistake.
+        """
+        if self._layers is None:
+            raise ValueError("changed: this scenario was not made by load, load_all or from_dict")
+        layers, overrides = self._layers
+        over, mistakes = layer_of_changes(changes, origin)
+        return _scenario(layers, over_with_nulls(overrides, over), self.variant, mistakes, self.name)
 
     def variants(self) -> list[tuple[str, "Scenario"]]:
         """Return the variants of the file by name, in its order; the scenario itself where there are none."""
@@ -214,7 +238,7 @@ def _all(layers: Layers, overrides: Layer, mistakes: list[Mistake], name: str) -
             errors.extend(str(error).splitlines())
     if errors:
         raise InputError("\n".join(dict.fromkeys(errors)))
-    return tuple(Scenario(one.settings, one.variant, one.given, one.origins, tuple(scenarios)) for one in scenarios)
+    return tuple(replace(one, _siblings=tuple(scenarios)) for one in scenarios)
 
 
 def _scenario(layers: Layers, overrides: Layer, variant: str | None, mistakes: list[Mistake], name: str) -> Scenario:
@@ -222,7 +246,7 @@ def _scenario(layers: Layers, overrides: Layer, variant: str | None, mistakes: l
 
     layer = layers.combined(variant, overrides)
     data = {"name": name, **layer.data}
-    data["allocator"] = _allocator(data)
+    data["allocator"] = completed_allocator(data)
     if isinstance(data.get("timing"), dict):
         word, default = KINDS["timing"]
         data["timing"] = {word: default, **data["timing"]}
@@ -244,26 +268,7 @@ def _scenario(layers: Layers, overrides: Layer, variant: str | None, mistakes: l
     found += [mistake for mistake in check(data, layer.origins) if mistake.key not in told]
     if found or settings is None:
         raise refuse(found, layer.origins)
-    return Scenario(settings, variant, layers.texts, layer.origins)
-
-
-def _allocator(data: Mapping[str, Any]) -> object:
-    """The allocator given, completed by what the profile says of the same kind; the profile's where none is."""
-    from kvsim.catalog.engines import profile
-
-    name = EngineSettings.model_fields["profile"].default
-    if isinstance(data.get("engine"), dict):
-        name = data["engine"].get("profile", name)
-    try:
-        own: Mapping[str, Any] = profile(name).allocator if isinstance(name, str) else {}
-    except InputError:  # told by the checks
-        own = {}
-    given = data.get("allocator", {})
-    if not isinstance(given, dict):
-        return given
-    word, default = KINDS["allocator"]
-    kind = own.get(word, default)
-    return {**own, **given} if given.get(word, kind) == kind else given
+    return Scenario(settings, variant, layers.texts, layer.origins, _layers=(layers, overrides))
 
 
 def _plain(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""What a user calls: one run, many compared, or all replicated. Loaded on first use, so that nobody pays for others."""
+"""What a user calls: one run, several compared, all of them replicated, or many at many points.
+
+Loaded on first use, so that a command pays for what it does.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,8 +9,9 @@ if TYPE_CHECKING:
     from kvsim.study.replication.study import compare_with_intervals
     from kvsim.study.side_by_side import compare
     from kvsim.study.single import run
+    from kvsim.study.sweeps.sweep import sweep
 
-__all__ = ["compare", "compare_with_intervals", "run"]
+__all__ = ["compare", "compare_with_intervals", "run", "sweep"]
 
 
 def __getattr__(name: str) -> Any:
@@ -23,4 +27,8 @@ def __getattr__(name: str) -> Any:
         from kvsim.study.replication.study import compare_with_intervals
 
         return compare_with_intervals
+    if name == "sweep":
+        from kvsim.study.sweeps.sweep import sweep
+
+        return sweep
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -83,6 +83,7 @@ def run_fleet(
         scenario_given=as_given(scenario),
         scenario_resolved=resolved(scenario, seed),
         provenance=simulation.provenance | {"fleet": f"{replicas} replicas, router {name}"},
+        expected_error=simulation.expected_error,
         not_modelled=[*simulation.not_modelled, "The time that a router takes, and how old what it knows is."],
         notes=notes_of(scenario, simulation, whole),
         published=scenario.settings.published or {},

@@ -14,10 +14,13 @@ from kvsim.request import PS_PER_S
 from kvsim.step import StepPlan
 from kvsim.timing.families.device import of_gpu
 from kvsim.timing.families.interface import MICROSECOND, Column
+from kvsim.timing.fitted import FittedRange
 from kvsim.timing.fitting.calibration import Calibration, shipped
-from kvsim.timing.interface import Anew
+from kvsim.timing.interface import Anew, Line
 from kvsim.timing.roofline import RooflineTiming
-from kvsim.timing.steps.engine import overheads
+from kvsim.timing.steps.engine import eager_layer_us, overheads
+from kvsim.timing.steps.fitted import fitted_range
+from kvsim.timing.steps.graphs import EAGER, Graphs
 from kvsim.timing.steps.kernels import Kernels
 from kvsim.timing.steps.shapes import Layout, Shapes
 
@@ -30,6 +33,7 @@ TABLE_TOKENS = 512
 class CalibratedTiming:
     """The time of a step of `footprint.model` on GPUs of one kind, served by `engine` of a `version`.
 
+    `graphs` are the decode batches that it captures; None: batches are taken as they are, and no launch costs time.
     Raises ValueError for KV of 32 bits, which no measured kernel reads.
     """
 
@@ -42,6 +46,7 @@ class CalibratedTiming:
         engine: str,
         version: str,
         calibration: Calibration | None = None,
+        graphs: Graphs | None = None,
     ) -> None:
         dtype = {"fp16": "bf16"}.get(footprint.weights_dtype, footprint.weights_dtype)
         kv_dtype = {"fp16": "bf16"}.get(footprint.kv_dtype, footprint.kv_dtype)
@@ -53,25 +58,34 @@ class CalibratedTiming:
         self.provenance = f"{provenance}; overheads of {measured}"
         ranks = footprint.tensor_parallel
         layout = Layout(tensor_parallel=ranks, expert_tensor=ranks if footprint.model.moe_layers else 1)
+        launch = "eager" if graphs == EAGER else "graph"
+        shapes, prefill = Shapes(footprint.model, layout, dtype), known.prefill_kernel(device.name)
         self._kernels = Kernels(
-            Shapes(footprint.model, layout, dtype),
+            shapes,
             device,
             known.parameters(device.name),
             kv_dtype=kv_dtype,
-            prefill=known.prefill_kernel(device.name),
+            prefill=prefill,
+            launch=launch,
+        )
+        self.fitted: FittedRange | None = fitted_range(
+            known, device.name, shapes, f"decode_attention:{kv_dtype}", f"prefill_attention:{prefill}"
         )
         self._base, self._layers = base, footprint.model.layers
+        self._graphs = graphs
+        self._launch_us = max(0.0, eager_layer_us() - self._added.layer_us)
         self._tables: dict[int, tuple[Column, Column]] = {}
-        self._lines: dict[int, tuple[int, int]] = {}
+        self._lines: dict[int, Line] = {}
         self._chunks: dict[tuple[int, int], int] = {}
 
-    def decode(self, rows: int) -> tuple[int, int]:
+    def decode(self, rows: int, context: int = 0) -> Line:
         """See `StepTiming`."""
         known = self._lines.get(rows)
         if known is None:
             fixed, slope = self._attention(rows) if rows else (0.0, 0.0)
-            start = self._table_s(0, rows) + self._table_s(1, rows) + self._engine_s(rows) + fixed
-            known = self._lines[rows] = (max(1, round(PS_PER_S * start)), round(PS_PER_S * slope))
+            computed, launched_s = self._captured(rows)
+            start = self._table_s(0, computed) + self._table_s(1, rows) + self._engine_s(rows) + fixed + launched_s
+            known = self._lines[rows] = Line(max(1, round(PS_PER_S * start)), round(PS_PER_S * slope))
         return known
 
     def anew(self, rows: int, tokens: int) -> Anew:
@@ -106,6 +120,13 @@ class CalibratedTiming:
             scale = self._added.attention_scale * self._added.prompt_scale
             known = self._chunks[length, written] = round(PS_PER_S * scale * float(parts[0]))
         return known
+
+    def _captured(self, rows: int) -> tuple[int, float]:
+        """(rows that a step which only decodes computes, seconds that launching its kernels takes beside)."""
+        if self._graphs is None or not rows:
+            return rows, 0.0
+        padded = self._graphs.padded(rows)
+        return (rows, MICROSECOND * self._launch_us * self._layers) if padded is None else (padded, 0.0)
 
     def _attention(self, rows: int) -> tuple[float, float]:
         """(seconds without context, seconds per context token) of decode attention of all layers."""

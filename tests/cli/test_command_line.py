@@ -14,7 +14,7 @@ from kvsim.version import __version__
 
 ROOT = Path(__file__).parents[2]
 VERBS = [
-    *("run", "compare", "hit-curve", "calibrate", "validate"),
+    *("run", "compare", "sweep", "hit-curve", "calibrate", "validate"),
     *("models", "gpus", "engines", "presets", "schema", "replay"),
 ]
 

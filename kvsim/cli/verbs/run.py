@@ -1,16 +1,21 @@
 """`kvsim run`: one scenario, one Result."""
 
 import argparse
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvsim.cli.options import add_output_options, add_simulation_options
+from kvsim.cli.studies.options import add_worker_options
 from kvsim.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from concurrent.futures import Executor
+
     from kvsim.capacity.arguments import Flag
     from kvsim.metrics.tables import Pieces
+    from kvsim.scenario.resolve import Scenario
 
 
 def add(subparsers: Any) -> None:
@@ -37,6 +42,7 @@ def add(subparsers: Any) -> None:
         help="write what a cache-aware router would hear of the prefix cache there, as JSON Lines (vLLM's KV events); "
         "with -o, into the run folder too",
     )
+    add_worker_options(parser, "for a fleet whose router is stateless; default: this process alone")
     add_output_options(parser, "print the summary as JSON, and nothing else")
     parser.set_defaults(execute=execute)
 
@@ -65,7 +71,8 @@ def execute(args: argparse.Namespace) -> int:
 
         pasted, flags = as_overrides(args.engine_args)
     loaded = scenario.load(args.scenario, overrides=[*pasted, *args.overrides], variant=args.variant)
-    with progress_bar(args) as progress, _pieces(args, fleet=loaded.settings.fleet is not None) as pieces:
+    fleet = loaded.settings.fleet is not None
+    with progress_bar(args) as progress, _pieces(args, fleet=fleet) as pieces, _workers(args, loaded) as workers:
         result = study.run(
             loaded,
             seed=args.seed,
@@ -75,6 +82,7 @@ def execute(args: argparse.Namespace) -> int:
             kv_events=args.kv_events is not None,
             progress=progress,
             pieces=pieces,
+            **workers,
         )
         if args.kv_events is not None:
             from kvsim.metrics.result import write_whole
@@ -104,6 +112,25 @@ def execute(args: argparse.Namespace) -> int:
     if args.folder is not None:
         print(f"written to {args.folder}")
     return 0
+
+
+@contextmanager
+def _workers(args: argparse.Namespace, scenario: "Scenario") -> "Iterator[dict[str, Executor]]":
+    """Who works on the replicas of a fleet, as an argument of `study.run`; none where nobody was asked for."""
+    if args.jobs is None and args.cluster is None:
+        yield {}
+        return
+    from kvsim.engine.fleet import ROUTERS
+    from kvsim.study.executors import opened
+
+    fleet = scenario.settings.fleet
+    stateless = [name for name, router in ROUTERS.items() if router.stateless]
+    if fleet is None or fleet.router.name not in stateless:
+        raise InputError(
+            f"--jobs, --cluster: work is shared out for a fleet whose router is one of {', '.join(stateless)}"
+        )
+    with opened(jobs=args.jobs, cluster=args.cluster) as workers:
+        yield {"executor": workers.executor}
 
 
 def _pieces(args: argparse.Namespace, *, fleet: bool) -> "AbstractContextManager[Pieces | None]":

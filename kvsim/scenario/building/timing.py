@@ -1,11 +1,18 @@
 """Step times by name."""
 
+from typing import Any
+
 from kvsim.catalog.engines import Profile
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import gpu
+from kvsim.scenario.deployment import chosen
+from kvsim.scenario.schema.serving import NoCacheSettings
 from kvsim.scenario.schema.settings import Settings
+from kvsim.timing.expected import expected_error, unknown_error
+from kvsim.timing.host_share import HostShareTiming
 from kvsim.timing.interface import StepTiming
 from kvsim.timing.roofline import RooflineParameters, RooflineTiming
+from kvsim.timing.steps.graphs import EAGER, graphs
 
 
 def timing_of(
@@ -17,10 +24,52 @@ def timing_of(
     block_size: int | None,
 ) -> StepTiming:
     """Step times as the scenario asks for them; `block_size`: slots that attention looks up at a time, None: none."""
-    card = gpu(settings.gpu)
-    roofline = RooflineTiming(footprint, card, parameters, block_size=block_size)
-    if settings.timing.name == "roofline":
-        return roofline
-    from kvsim.timing.calibrated import CalibratedTiming  # late: it reads the calibrations
+    card, placement = gpu(settings.gpu), settings.placement
+    sequences = chosen(settings.engine.max_num_seqs, rules.max_num_seqs)
+    captured = graphs(rules.engine, rules.version, card, sequences)
+    if captured is not None and settings.engine.enforce_eager:
+        captured = EAGER
+    roofline = RooflineTiming(
+        footprint,
+        card,
+        parameters,
+        block_size=block_size,
+        gpu_share=1 - placement.host_share,
+        graphs=captured,
+    )
+    timing: StepTiming = roofline
+    if settings.timing.name == "calibrated":
+        from kvsim.timing.calibrated import CalibratedTiming  # late: it reads the calibrations
 
-    return CalibratedTiming(footprint, card, roofline, engine=rules.engine, version=rules.version)
+        timing = CalibratedTiming(
+            footprint, card, roofline, engine=rules.engine, version=rules.version, graphs=captured
+        )
+    if not placement.host_share:
+        return timing
+    return HostShareTiming(
+        timing,
+        share=placement.host_share,
+        kv_bytes=footprint.kv_bytes_per_token,
+        link_bytes_per_s=roofline.host_bytes_per_s,
+        overlapped=placement.overlapped,
+    )
+
+
+def placed(settings: Settings) -> dict[str, str]:
+    """Where the KV lies that is not on the GPU, as a line of the provenance; nothing where all of it is."""
+    placement = settings.placement
+    if not placement.host_share:
+        return {}
+    how = "beside the GPU's work" if placement.overlapped else "before the GPU's work"
+    return {"placement": f"{100 * placement.host_share:g} % of each request's KV on the host, read {how}"}
+
+
+def expected_error_of(settings: Settings, rules: Profile, footprint: Footprint) -> dict[str, Any]:
+    """How far step times are expected to be off; no measured run kept nothing, or had parameters of a user's own."""
+    if isinstance(settings.allocator, NoCacheSettings):
+        return unknown_error("no engine that keeps nothing was measured")
+    if settings.placement.host_share:
+        return unknown_error("no run with a part of its KV on the host was measured")
+    if settings.timing.parameters:
+        return unknown_error("the scenario gives parameters of its own")
+    return expected_error(settings.timing.name, footprint.model, gpu(settings.gpu), rules.engine, rules.version)

@@ -86,6 +86,9 @@ class EngineSettings(Part):
     """Host memory for swapped requests, per GPU."""
     flush: FlushSettings | None = None
     """When the prefix cache is emptied; absent: never."""
+    enforce_eager: bool = False
+    """Whether the engine captures no CUDA graphs: decode batches are not padded to captured sizes, each kernel is
+    launched by the host, and graphs hold no memory (vLLM's `--enforce-eager`, SGLang's `--disable-cuda-graph`)."""
 
 
 class PagedSettings(Part):
@@ -177,6 +180,17 @@ class PoolSettings(Part):
     """Slots, one token's KV each."""
     memory: Size | None = None
     """Memory for KV, per GPU."""
+
+
+class PlacementSettings(Part):
+    """Where the KV of live requests lies: `pool` and `capacity` say what the GPU holds, and the rest is on the
+    host."""
+
+    host_share: Annotated[Share, Field(le=0.99)] = 0.0
+    """The part of each request's KV in host memory, read over the host link in every step; the pool grows by it: at 0.5
+    to twice the tokens. Allocators `paged` and `radix` only."""
+    overlapped: bool = True
+    """Whether the host link reads while the GPU computes: a step takes the longer of the two, else both."""
 
 
 class CapacitySettings(Part):

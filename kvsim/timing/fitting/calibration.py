@@ -1,7 +1,8 @@
 """A calibration: fitted parameters by GPU and family as data, and what stands in for a GPU or family without any.
 
 Order of stand-ins, each said in `provenance`: the GPU's own fit; the median of fits of its architecture; the median of
-all GPUs' fits; a narrower type's family borrows from the next wider one's.
+all GPUs' fits; a narrower type's family borrows from the next wider one's. A card without fits of its own whose copies
+and matrix products are published has these instead of its relatives' (`attained`).
 """
 
 import json
@@ -15,11 +16,13 @@ from typing import Any
 from kvsim.errors import InputError
 from kvsim.timing.families import device, family
 from kvsim.timing.families.interface import starts
+from kvsim.timing.fitting.attained import attained
 from kvsim.timing.fitting.robust import Fitted, median_of
 
 FITTED = "fitted to published measurements"
 DATASHEET = "datasheet and the median of other GPUs' efficiencies"
 STARTS = "datasheet and stated efficiencies"
+ATTAINED = "published copies and matrix products of the card, else the median of other GPUs' efficiencies"
 
 BORROWS = {
     "linear:fp4": "linear:fp8",
@@ -82,6 +85,8 @@ class Calibration:
 
     entries: Mapping[tuple[str, str], Entry] = field(default_factory=dict)
     provenance: str = FITTED
+    blind: frozenset[str] = frozenset()
+    """GPUs of which nothing but the data sheet may be used."""
 
     @cached_property
     def gpus(self) -> tuple[str, ...]:
@@ -89,27 +94,52 @@ class Calibration:
         return tuple(sorted({gpu for gpu, _ in self.entries}))
 
     def without(self, gpus: Iterable[str]) -> "Calibration":
-        """The same fits but those of these GPUs."""
-        left = set(gpus)
-        return Calibration({key: one for key, one in self.entries.items() if key[0] not in left}, self.provenance)
+        """The same but those fits, and published rates, of these GPUs."""
+        left = self.blind | set(gpus)
+        kept = {key: one for key, one in self.entries.items() if key[0] not in left}
+        return Calibration(kept, self.provenance, frozenset(left))
 
     def values(self, gpu: str, name: str) -> tuple[dict[str, float], str]:
         """(parameters of that family on that GPU, where they come from)."""
         own = self.entries.get((gpu, name))
         if own is not None:
             return own.values, self.provenance
+        values, where = self._relatives(gpu, name)
+        measured = None if gpu in self.blind else attained(gpu, name, values)
+        return (values, where) if measured is None else (measured, ATTAINED)
+
+    def _relatives(self, gpu: str, name: str) -> tuple[dict[str, float], str]:
+        """What stands in for a fit of that family on that GPU."""
+        lenders = self._lenders(gpu, name)
+        if not lenders:
+            return starts(family(name)), STARTS
+        if lenders[0].gpu == gpu:
+            return lenders[0].values, self.provenance
+        return median_of({one.gpu: one.values for one in lenders}), DATASHEET
+
+    def ranges(self, gpu: str, name: str) -> dict[str, tuple[float, float]]:
+        """The shapes that the same fits have seen, from the least to the most of each column."""
+        found: dict[str, tuple[float, float]] = {}
+        for one in self._lenders(gpu, name):
+            for column, (low, high) in one.ranges.items():
+                known = found.get(column, (low, high))
+                found[column] = min(known[0], low), max(known[1], high)
+        return found
+
+    def _lenders(self, gpu: str, name: str) -> list[Entry]:
+        """The fits that `values` rests on: one of the GPU's own, or several of others."""
+        own = self.entries.get((gpu, name))
+        if own is not None:
+            return [own]
         arch = device(gpu).arch
-        others = {one.gpu: one.values for (_, kind), one in self.entries.items() if kind == name}
-        near = {other: values for other, values in others.items() if device(other).arch == arch}
+        others = [one for (_, kind), one in self.entries.items() if kind == name]
+        near = [one for one in others if device(one.gpu).arch == arch]
         if near:
-            return median_of(near), DATASHEET
-        if name in BORROWS and (gpu, BORROWS[name]) in self.entries:
-            return self.values(gpu, BORROWS[name])
-        if others:
-            return median_of(others), DATASHEET
-        if name in BORROWS:
-            return self.values(gpu, BORROWS[name])
-        return starts(family(name)), STARTS
+            return near
+        borrowed = BORROWS.get(name)
+        if borrowed is not None and ((gpu, borrowed) in self.entries or not others):
+            return self._lenders(gpu, borrowed)
+        return others
 
     def parameters(self, gpu: str) -> "Parameters":
         """Every family's parameters for that GPU, looked up on first use."""

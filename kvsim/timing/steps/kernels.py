@@ -131,8 +131,7 @@ class Kernels:
             "expert_ranks": full * layout.expert_parallel,
             "drawn": full,
         }
-        dtype = self._shapes.dtype
-        return model.moe_layers * self._of(f"moe:{'fp8_block' if dtype == 'fp8' else dtype}", rows)
+        return model.moe_layers * self._of(self._shapes.experts_family, rows)
 
     def _matrix(self, matrix: Matrix, tokens: Column) -> Column:
         full = np.ones_like(tokens)

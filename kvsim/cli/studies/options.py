@@ -1,0 +1,36 @@
+"""Options of every study: how often, where, and whether to go on with what is there."""
+
+import argparse
+
+
+def add_study_options(parser: argparse.ArgumentParser) -> None:
+    """How many replications, on which workers, into which folder."""
+    parser.add_argument(
+        "--replications",
+        metavar="R",
+        type=whole,
+        default=1,
+        help="runs at each point, with the seeds N, N+1, ...: the same ones at every point (default 1)",
+    )
+    add_worker_options(parser, "default: one a core")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with the study in the folder: only what is missing is run"
+    )
+
+
+def add_worker_options(parser: argparse.ArgumentParser, default: str) -> None:
+    """On which workers; `default` says on which where nobody says so."""
+    parser.add_argument("--jobs", metavar="N", type=whole, help=f"processes of this machine that compute ({default})")
+    parser.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="compute on a dask cluster: the scheduler's address, such as tcp://HOST:8786, or `local` for workers of "
+        "this machine (needs the extra `cluster`); the results are the same to the bit",
+    )
+
+
+def whole(text: str) -> int:
+    """A whole number of at least 1."""
+    if not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
+    return int(text)

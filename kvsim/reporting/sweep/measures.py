@@ -1,0 +1,84 @@
+"""What is told of the points of a sweep: columns of its runs, under the names people know them by."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kvsim.errors import InputError
+from kvsim.scenario.messages import suggestion
+from kvsim.step import CLASSES
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A column of the runs: what people call it, its unit once it is multiplied by `scale`, and which end is good."""
+
+    name: str
+    label: str
+    unit: str = ""
+    scale: float = 1
+    better: Literal["low", "high", ""] = ""
+
+    @property
+    def title(self) -> str:
+        """The label with its unit, as an axis has it."""
+        return f"{self.label}, {self.unit}" if self.unit else self.label
+
+    def of(self, row: Mapping[str, Any]) -> float | None:
+        """Its number in a run's row, in its unit; None where it has none."""
+        value = _waste(row) if self.name == WASTE else row.get(self.name)
+        return value * self.scale if isinstance(value, int | float) else None
+
+
+WASTE = "waste"
+"""Not a column: of the slots neither free nor cached, the share that holds no valid KV of a live request."""
+
+GOODPUT = Measure("goodput_per_s", "goodput", "/s", 1, "high")
+OUTPUT = Measure("output_tokens_per_s", "output tokens", "/s", 1, "high")
+TTFT = Measure("ttft_s.p99", "TTFT p99", "s", 1, "low")
+
+KNOWN: Mapping[str, Measure] = {
+    one.name: one
+    for one in (
+        Measure("mean_running", "running"),
+        Measure(WASTE, "waste", "%", 100, "low"),
+        Measure("preemptions", "preempted", "", 1, "low"),
+        Measure("hit_rate", "hit rate", "%", 100, "high"),
+        Measure("ttft_s.p50", "TTFT p50", "s", 1, "low"),
+        TTFT,
+        Measure("tpot_s.p50", "TPOT p50", "ms", 1000, "low"),
+        Measure("tpot_s.p99", "TPOT p99", "ms", 1000, "low"),
+        Measure("e2e_s.p99", "E2E p99", "s", 1, "low"),
+        OUTPUT,
+        GOODPUT,
+    )
+}
+"""Measures with names of their own; any other column of the runs has its name."""
+
+TOLD = (TTFT.name, OUTPUT.name, GOODPUT.name, WASTE, "tpot_s.p99", "preemptions", "hit_rate", "mean_running")
+"""What is told unless somebody chooses, most wanted first; those that no run has are left out."""
+
+
+def measures(rows: Sequence[Mapping[str, Any]], names: Sequence[str] | None = None) -> list[Measure]:
+    """The measures of these names, or those of `TOLD` that some run has. InputError for a name that no run has."""
+    if names is None:
+        return [KNOWN[name] for name in TOLD if any(KNOWN[name].of(row) is not None for row in rows)]
+    found = [KNOWN.get(name, Measure(name, name)) for name in names]
+    columns = [WASTE, *dict.fromkeys(name for row in rows for name, value in row.items() if _is_number(value))]
+    for one in found:
+        if rows and one.name not in columns:
+            raise InputError(f"--metrics: {one.name} is no number of these runs; {suggestion(one.name, columns)}")
+    return found
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _waste(row: Mapping[str, Any]) -> float | None:
+    shares = [row.get(f"mean_share.{name}") for name in CLASSES]
+    if any(share is None for share in shares):
+        return None
+    share = dict(zip(CLASSES, shares, strict=True))
+    taken = sum(amount for name, amount in share.items() if amount is not None and name not in ("free", "cached"))
+    return 1 - (share["used"] or 0) / taken if taken else None

@@ -1,0 +1,1 @@
+"""Many runs of one scenario: points, runs, and what came of them."""
