@@ -36,18 +36,19 @@ class Serial:
         return map(function, pieces)
 
 
-SEED_BITS = 53
+_SEEDS = 1 << 128
+_SEED_BITS = 53
 """Bits of a seed that is made here, so that every reader of JSON reads it exactly."""
 
 
-def replication_seed(seed: int, number: int, purpose: str = "replication") -> int:
-    """The seed of a replication: the study's own for the first, and for the others one that follows from it.
+def replication_seed(seed: int, number: int) -> int:
+    """The seed of a replication: the study's own for the first, and one more for each that follows, as in a sweep."""
+    return (seed + number) % _SEEDS
 
-    Other purposes have seeds of their own throughout.
-    """
-    if number == 0 and purpose == "replication":
-        return seed
-    return int(Streams(seed).generator(purpose, number).integers(0, 1 << SEED_BITS))
+
+def side_seed(seed: int, number: int, purpose: str) -> int:
+    """The seed of a run beside the replications, whose streams it must not share."""
+    return int(Streams(seed).generator(purpose, number).integers(0, 1 << _SEED_BITS))
 
 
 @dataclass(frozen=True)
