@@ -47,12 +47,7 @@ SMALL = replace(
     prefill_peak=0.9e14,
     map_chunk_s={"vmm_map": 4.5e-5, "vmm_unmap": 2.1e-5},
 )
-FEW_UNITS = replace(
-    A100, device="NVIDIA L4", sms=4, read_bandwidth=1.1e10, read_walk=2.5e9, kv_bandwidth=1.0e10, kv_walk=0.5e9
-)
-"""A scale model, whose memory a few blocks of threads use up."""
 ORACLES = {"H200": H200, "A100": A100, "RTX 4090": SMALL}
-ALL = {**ORACLES, "few units": FEW_UNITS}
 GB, TERA, US = 1e9, 1e12, 1e-6
 
 
@@ -109,7 +104,7 @@ def known(gpu):
 
 @cache
 def fitted(name, scatter, unlike, folder):
-    path = write(folder / f"{name}-{scatter}-{unlike}.jsonl", records(ALL[name], scatter=scatter, unlike=unlike))
+    path = write(folder / f"{name}-{scatter}-{unlike}.jsonl", records(ORACLES[name], scatter=scatter, unlike=unlike))
     return fit_results(read_results(path), accepted=("emulated",))
 
 
@@ -118,10 +113,10 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("results")
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ORACLES)
 def test_every_parameter_of_a_gpu_without_noise_comes_back(name, folder):
     found = {one.entry.family: one.entry.values for one in fitted(name, 0.0, 0.0, folder).families}
-    for kind, parameters in known(ALL[name]).items():
+    for kind, parameters in known(ORACLES[name]).items():
         for parameter, value in parameters.items():
             assert found[kind][parameter] == pytest.approx(value, rel=0.005), f"{kind} {parameter}"
 
@@ -160,6 +155,14 @@ def test_standard_errors_say_how_far_the_fit_of_shapes_that_are_2_percent_off_th
     # Fits of five rows have few degrees of freedom: their errors are themselves uncertain, so some lie further out.
     assert np.median(away) < 1.0
     assert np.quantile(away, 0.9) < 3.0
+
+
+def test_a_walk_is_found_where_a_few_blocks_of_threads_use_up_the_memory(tmp_path):
+    model = replace(A100, device="NVIDIA L4", sms=4, kv_bandwidth=1.0e10, kv_walk=0.5e9)
+    found = fit_results(read_results(write(tmp_path / "r.jsonl", records(model))), accepted=("emulated",))
+    values = {one.entry.family: one.entry.values for one in found.families}["paged_attention:bf16"]
+    assert values["walk_gb_s"] == pytest.approx(0.5, rel=0.02)
+    assert values["bandwidth_gb_s"] == pytest.approx(10, rel=0.02)
 
 
 def test_a_fit_states_its_range_its_input_and_what_is_left(folder):
