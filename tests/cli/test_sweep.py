@@ -7,6 +7,7 @@ import pytest
 
 import kvsim
 from kvsim.cli.main import main
+from kvsim.study.seeds import replication_seed
 from tests.study.sweeps.small import SCENARIO, YAML
 
 VARIANTS = "variants: {paged: {allocator: paged}, contiguous: {allocator: contiguous}}\n"
@@ -176,11 +177,12 @@ def test_points_in_python_may_change_different_keys_and_replications_share_seeds
     scenario = kvsim.Scenario.from_dict({**SCENARIO, "seed": 3})
     found = kvsim.sweep(scenario, points=[{"pool.tokens": 4096}, {"allocator": "contiguous"}], replications=2, jobs=1)
     labels = ("pool.tokens", "allocator", "replication", "seed")
+    other = replication_seed(3, 1)
     assert [tuple(row[name] for name in labels) for row in found.rows] == [
         (4096, None, 0, 3),
-        (4096, None, 1, 4),
+        (4096, None, 1, other),
         (None, "contiguous", 0, 3),
-        (None, "contiguous", 1, 4),
+        (None, "contiguous", 1, other),
     ]
     assert found.rows[0]["pool_tokens"] == 4096
     assert len({row["key"] for row in found.rows}) == 4
