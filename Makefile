@@ -42,10 +42,12 @@ reports: $(VENV)/.installed
 	$(BIN)/kvsim compare scenarios/azure-conversation.yaml -o reports/azure-conversation
 	$(BIN)/kvsim compare scenarios/agents.yaml -o reports/agents
 	$(BIN)/kvsim compare scenarios/pagedattention-fig2.yaml -o reports/pagedattention-fig2
+	$(BIN)/kvsim compare scenarios/host-share.yaml -o reports/host-share
 	$(BIN)/kvsim capacity --model llama-3.1-8b --gpu H100 --engine vllm@0.19 -o reports/capacity/llama-3.1-8b
 ifdef KVSIM_DATA
-	$(BIN)/kvsim capacity --check-csv $(KVSIM_DATA)/measured/capacity_logs.csv -o reports/capacity
-	$(BIN)/kvsim validate --data $(KVSIM_DATA) -o reports/validation
+	$(BIN)/kvsim capacity --check-csv $(KVSIM_DATA)/measured/capacity_logs.csv -o reports/capacity \
+		--expected kvsim/capacity/answers/data/expected_errors.json
+	$(BIN)/kvsim validate --data $(KVSIM_DATA) -o reports/validation --expected kvsim/timing/data/expected_errors.json
 	cd $(KVSIM_DATA)/traces && $(abspath $(BIN))/kvsim hit-curve mooncake/conversation_trace.jsonl.gz --policy all \
 		--model llama-3.1-8b -o $(CURDIR)/reports/hit-curve
 endif

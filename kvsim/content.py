@@ -67,6 +67,15 @@ class Content:
             index += 1
         return tuple(found)
 
+    def first_own(self) -> tuple[int, int | None]:
+        """Tokens before the first one of an own stream (all, if there is none), and that stream. O(runs)."""
+        before = 0
+        for run in self.runs:
+            if run.stream < 0:
+                return before, run.stream
+            before += run.tokens
+        return before, None
+
     def common(self, other: "Content") -> int:
         """Tokens at the start in which both agree."""
         return common_tokens(self.runs, other.runs)

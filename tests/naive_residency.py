@@ -48,6 +48,9 @@ class NaiveResidency:
                 self.idle[self.now() - last] += tokens
                 self.lifetimes[self.now() - self.first[content]] += tokens
 
+    def forgotten(self, pieces):
+        """It knows for ever."""
+
     def cut(self, piece, upper, tokens):
         raise AssertionError("blocks are never cut")
 

@@ -22,6 +22,11 @@ def one_thread() -> None:
 def add_scenario_options(parser: argparse.ArgumentParser) -> None:
     """What is simulated: the scenario, changes to it, and the seed."""
     parser.add_argument("scenario", metavar="FILE", help="scenario, a YAML file (see `kvsim schema`)")
+    add_changes(parser)
+
+
+def add_changes(parser: argparse.ArgumentParser) -> None:
+    """What is changed about a scenario."""
     parser.add_argument(
         "--set",
         metavar="KEY=VALUE",

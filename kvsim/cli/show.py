@@ -46,6 +46,11 @@ def print_results(args: argparse.Namespace, results: Sequence[Result]) -> None:
         out.print()
         out.print(_results_table(groups, [result.name for result in results], first, last))
     out.print()
+    print_sources(out, results)
+
+
+def print_sources(out: "Console", results: Sequence[Result]) -> None:
+    """Print the notes of some results, where their numbers come from, and what is not modelled."""
     for note in shared([r.notes for r in results], results):
         print_text(out, f"note: {note}")
     for source in shared([sources(r) for r in results], results) + shared([ledger(r) for r in results], results):

@@ -16,6 +16,7 @@ from kvsim.metrics.tables import Pieces
 from kvsim.metrics.window import Occupancy
 from kvsim.request import Sequence
 from kvsim.step import PoolUse, Preempted, Short, StepPlan
+from kvsim.timing.fitted import FittedRange, Watch
 
 
 class Recording:
@@ -35,6 +36,7 @@ class Recording:
         follower: Follower | None = None,
         pieces: Pieces | None = None,
         slo_classes: Seq[str] = (),
+        fitted: FittedRange | None = None,
     ) -> None:
         self.occupancy = Occupancy()
         self.requests = RequestLog(pieces, caches=allocator.caches, classes=slo_classes)
@@ -68,6 +70,8 @@ class Recording:
         """Tokens that decoding rows attended to beyond their own."""
         self.largest_step = (0, 0)
         """The most tokens that a step computed, padding included, and the most sequences in one."""
+        self.fitted = None if fitted is None else Watch(fitted)
+        """Only where step times were fitted to some range of batches."""
         self._saturated_only = window == "saturated"
         self._keeps = allocator.keeps
 
@@ -189,6 +193,8 @@ class Recording:
             self.padding_tokens += batch.padding_tokens
             self.padding_context_tokens += batch.padding_context
         self._computes(batch, 1, plan.rows.height + len(plan.chunks))
+        if self.fitted is not None:
+            self.fitted.step(now_ps - start_ps, plan.rows.height, plan.rows.context, plan.padded_chunks)
         if plan.stalled:
             self.gaps.stalled(start_ps)
         else:
@@ -220,7 +226,10 @@ class Recording:
             # A row that pads the batch is all padding, and longer by a token from step to step.
             grown = batch.padding_tokens * (steps * (steps - 1) // 2)
             self.padding_context_tokens += batch.padding_context * steps + grown
-        self._computes(batch, steps, batch.decode_tokens + batch.padding_tokens)
+        rows = batch.decode_tokens + batch.padding_tokens
+        self._computes(batch, steps, rows)
+        if self.fitted is not None:
+            self.fitted.leap(ramp.until, rows, batch.context_tokens, steps)
         self.gaps.leapt(start_ps, ramp, steps, batch.decode_tokens)
 
     def leaping(self, start_ps: int, ramp: Ramp, clock: int) -> None:

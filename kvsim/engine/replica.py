@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 
 from simpy import Event
 
+from kvsim.content import own_stream
 from kvsim.engine.ahead import Foresight
 from kvsim.engine.check import Auditor
 from kvsim.engine.clock import ARRIVAL, STEP_END, At, Clock
@@ -29,13 +30,17 @@ from kvsim.timing.interface import StepTiming
 OnEnd = Callable[[Ended], None]
 """Called with the record of a request that has just ended."""
 
+Over = Callable[[Request], Iterable[int]]
+"""Called with a request that has ended; gives the ids of those whose own tokens no later one holds."""
+
 
 class Replica:
     """Serves requests on one pool.
 
     `reference_need` is the room in slots by which holes are judged while nothing waits. From `horizon_ps` on no step
     starts any more. A request that comes while `max_queued` sequences wait is rejected (None: no limit). `auditor`
-    counts everything again after each step; `on_end` is called with the record of each request that has ended.
+    counts everything again after each step; `on_end` is called with the record of each request that has ended, and then
+    `over` with the request: it gives the ids of those whose own tokens nobody will come with any more.
     `number` tells replicas of a fleet apart: at one moment their steps end in this order.
     """
 
@@ -53,6 +58,7 @@ class Replica:
         max_queued: int | None = None,
         auditor: Auditor | None = None,
         on_end: OnEnd | None = None,
+        over: Over | None = None,
         number: int = 0,
     ) -> None:
         self.clock = clock
@@ -72,6 +78,7 @@ class Replica:
         self._max_queued = sys.maxsize if max_queued is None else max_queued
         self._auditor = auditor
         self._on_end = on_end
+        self._over = over
         self._progress = ProgressWatch(scheduler, scheduler.silent_steps(max_model_len))
         self._flight: Flight | None = None
         self._next: Event | None = None
@@ -106,7 +113,7 @@ class Replica:
             use = self._use()
             refusal = Short("never" if never else "queue", need, use.free, use.largest_hole)
         if refusal:
-            self._ended(recording.rejected(now, journey, refusal))
+            self._ended(journey, recording.rejected(now, journey, refusal))
             return
         recording.arrived(now, journey)
         alone = journey.samples
@@ -357,7 +364,7 @@ class Replica:
             self.recording.ended(now, self._unforked.pop(child.id), end, 0)
         record = self.recording.ended(now, journey, end, generated)
         if record is not None:
-            self._ended(record)
+            self._ended(journey, record)
 
     def _note_addresses(self, *, stalled: bool) -> None:
         """What is held from now on is known; `stalled`: those that decode stand still."""
@@ -369,10 +376,17 @@ class Replica:
         if self._auditor is not None:
             self._auditor.audit(self)
 
-    def _ended(self, record: Ended) -> None:
+    def _ended(self, journey: Journey, record: Ended) -> None:
         self._progress.ended()
         if self._on_end is not None:
             self._on_end(record)
+        if self._over is not None:
+            self._forget(journey, self._over(journey.request))
+
+    def _forget(self, journey: Journey, over: Iterable[int]) -> None:
+        """Nobody comes any more with the own tokens of these requests, nor with those of further samples of this."""
+        further = (sample.sequence.id for sample in journey.samples[1:])
+        self.allocator.forget(own_stream(number) for number in (*over, *further))
 
 
 def first_need(scheduler: Scheduler, journey: Journey) -> int:

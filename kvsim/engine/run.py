@@ -16,7 +16,7 @@ from kvsim.engine.clock import ARRIVAL, HORIZON, At, Clock
 from kvsim.engine.flushes import Flushes
 from kvsim.engine.prefixes import Follower
 from kvsim.engine.recording import Recording
-from kvsim.engine.replica import OnEnd, Replica, first_need
+from kvsim.engine.replica import OnEnd, Over, Replica, first_need
 from kvsim.errors import InputError, PastClockError, RunError
 from kvsim.metrics.requests import Ended, entering
 from kvsim.metrics.tables import Pieces
@@ -78,6 +78,7 @@ def simulate(
     kv_events: bool = False,
     on_end: OnEnd | None = None,
     after: After | None = None,
+    over: Over | None = None,
     pieces: Pieces | None = None,
     warm: Iterable[Request] = (),
     flushes: Callable[[], Flushes] | None = None,
@@ -90,11 +91,12 @@ def simulate(
     everything after every step. `addresses` records where every slot goes (`RunLog.recording.addresses`), step by step
     as with `stepwise`. `layers` says which layer of sharing contents belong to. `kv_events` keeps what happens in a
     cache, event by event. `on_end` is called with the record of each request that ends, and `after` closes the loop:
-    it gives those that come because of it, beside the `requests` that come by themselves. With `pieces` the records are
-    handed over while the run goes on, and kept nowhere else. The prompts and outputs of the `warm` requests, which do
-    not arrive, are cached from the start, those of the last as if used last; what `flushes` makes empties the cache.
-    `slo_classes` are told apart in the summary. Raises RunError when the run makes no progress, CheckError when an
-    invariant breaks, InputError when the requests are not in order of arrival.
+    it gives those that come because of it, beside the `requests` that come by themselves. `over` is asked behind that
+    which requests have own tokens that nobody will come with any more, so that a cache can forget them. With `pieces`
+    the records are handed over while the run goes on, and kept nowhere else. The prompts and outputs of the `warm`
+    requests, which do not arrive, are cached from the start, those of the last as if used last; what `flushes` makes
+    empties the cache. `slo_classes` are told apart in the summary. Raises RunError when the run makes no progress,
+    CheckError when an invariant breaks, InputError when the requests are not in order of arrival.
     """
     conditions = Conditions(
         max_model_len=max_model_len,
@@ -111,7 +113,7 @@ def simulate(
         flushes=flushes,
         slo_classes=slo_classes,
     )
-    world = World(requests, conditions, after, on_end)
+    world = World(requests, conditions, after, on_end, over)
     replica = world.replica(scheduler, timing, pieces=pieces)
     world.serve(replica, [replica])
     replica.recording.over(replica.end_ps)
@@ -122,7 +124,12 @@ class World:
     """A clock, what comes, and what holds."""
 
     def __init__(
-        self, requests: Iterable[Request], conditions: Conditions, after: After | None, on_end: OnEnd | None
+        self,
+        requests: Iterable[Request],
+        conditions: Conditions,
+        after: After | None,
+        on_end: OnEnd | None,
+        over: Over | None = None,
     ) -> None:
         self._conditions = conditions
         # A stop that the clock can hold comes before whatever it cannot hold.
@@ -137,6 +144,7 @@ class World:
         self._stream = chain(first, stream)
         self._feedback = None if after is None else Feedback(self.clock, self._stream, after, stops=stops)
         self._on_end = on_end if self._feedback is None else _both(self._feedback.ended, on_end)
+        self._over = over
 
     def replica(
         self,
@@ -161,6 +169,7 @@ class World:
             follower=follower,
             pieces=pieces,
             slo_classes=given.slo_classes,
+            fitted=timing.fitted,
         )
         return Replica(
             self.clock,
@@ -177,6 +186,7 @@ class World:
             max_queued=given.max_queued,
             auditor=Auditor() if given.check else None,
             on_end=self._on_end,
+            over=self._over,
             number=number,
         )
 

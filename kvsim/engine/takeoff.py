@@ -59,11 +59,12 @@ class Takeoff:
             return None
         rows, context, pairs = self._scheduler.rows()
         if self._allocator.keeps:
-            base, slope = self._timing.decode(rows)
+            base, slope, below = self._timing.decode(rows, context)
+            limit = _up_to(below, limit, rows, context)
             ramp = Ramp(base + slope * context, slope * rows)
         else:
             base, slope, pair, below = self._timing.anew(rows, context)
-            limit = limit if below is None else min(limit, -((context - below) // rows))
+            limit = _up_to(below, limit, rows, context)
             # With the growth of each context by a token, the pairs grow by the contexts so far, one more for each.
             ramp = Ramp(base + slope * context + pair * pairs, slope * rows + pair * (context + rows), pair * rows)
         if slope < 0:
@@ -97,3 +98,9 @@ class Takeoff:
         own = self._allocator.decodes.written + decodes if decodes else 0
         requests = scheduler.running_requests
         return Batch(prefill, decodes, padding, context, running, waiting, tokens, requests, context - own)
+
+
+def _up_to(below: int | None, limit: int, rows: int, context: int) -> int:
+    """How many of `limit` steps begin with a context below that point, if each row grows by a token from step to
+    step."""  # fmt: skip
+    return limit if below is None else min(limit, -((context - below) // rows))

@@ -195,6 +195,13 @@ class Allocator(ABC):
         """
         self.release(sequence)
 
+    def forget(self, streams: Iterable[int]) -> None:
+        """No sequence with tokens of these own streams (`content.own_stream`) will come any more. Mutates.
+
+        Changes no answer: what only they had stays cached until it is evicted, but need not be known by its content.
+        """
+        return
+
     @abstractmethod
     def leap(self, limit: int) -> Leap:
         """At most `limit` decode steps that the pool can serve with no one else asking. Pure; O(1) in the batch.

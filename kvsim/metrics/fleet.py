@@ -37,6 +37,7 @@ def joined(runs: Sequence[Run], *, end_ps: int) -> Run:
         padding_tokens=sum(run.padding_tokens for run in runs),
         padding_context_tokens=sum(run.padding_context_tokens for run in runs),
         host_slots=sum(run.host_slots for run in runs),
+        left_range=next((run.left_range for run in runs if run.left_range), ()),
         # Most often all caches are emptied at one time.
         flushes=tuple(dict.fromkeys(flush for run in runs for flush in run.flushes)),
         residency=_Reuse([run.residency for run in runs if run.residency is not None]) if first.caches else None,

@@ -38,7 +38,8 @@ class Result:
     where a number does not exist). `tables` maps each name of `COLUMNS`, and those of `ON_REQUEST` that
     were asked for, to its columns; all columns of a table are equally long. `scenario_given` is the
     scenario's text, `scenario_resolved` maps every dotted key to its value and source. `provenance` says
-    where each family of numbers comes from, `not_modelled` what the run leaves out, `notes` what else the
+    where each family of numbers comes from, `expected_error` how far step times are off in runs like it (shares of TPOT
+    and TTFT, and of which runs; see `timing.expected`), `not_modelled` what the run leaves out, `notes` what else the
     reader should know about this scenario, `published` what a paper prints for some of the metrics. `kv_events` are
     the batches that a router would hear of the prefix cache (`prefix.kv_events`), None where they were not asked for.
     `refusals` tells of the prompts that were rejected; None: the tables do. `wall_s` is the time the simulation itself
@@ -60,6 +61,7 @@ class Result:
     kv_events: Iterable[Mapping[str, Any]] | None = None
     wall_s: float | None = None
     refusals: Refusals | None = None
+    expected_error: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -70,6 +72,7 @@ class Result:
             "seed": self.seed,
             "version": self.version,
             "provenance": self.provenance,
+            **({"expected_error": dict(self.expected_error)} if self.expected_error else {}),
             "not_modelled": self.not_modelled,
             "notes": list(self.notes),
             **({"published": dict(self.published)} if self.published else {}),
@@ -174,6 +177,7 @@ class Result:
             scenario_given=_read(folder / "scenario.yaml").decode(),
             scenario_resolved=_read_json(folder / "resolved.json"),
             provenance=summary["provenance"],
+            expected_error=summary.get("expected_error", {}),
             not_modelled=summary["not_modelled"],
             notes=summary.get("notes", ()),
             published=summary.get("published", {}),

@@ -118,6 +118,8 @@ class Run:
     """Prefixes that were computed once could be found again."""
     addresses: AddressLog | None = None
     """Only where it was asked for."""
+    left_range: Seq[str] = ()
+    """Where steps lay outside the range that their times were fitted to, in words; of a fleet, those of one replica."""
     residency: Reuse | None = None
     """What became of what was cached; only where `caches` says so."""
     flushes: tuple[tuple[int, int | None], ...] = ()

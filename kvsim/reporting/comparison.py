@@ -2,13 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvsim.content import LAYERS
 from kvsim.metrics.result import SCHEMA, Result
+from kvsim.metrics.waste import waste_share as waste_share
 from kvsim.reporting.replicas import SPREADS, spread, worth_telling
 from kvsim.step import CAUSES, CLASSES
 from kvsim.units import GIB
+
+if TYPE_CHECKING:
+    from kvsim.study.replication.study import Study
 
 Number = int | float | None
 
@@ -59,20 +63,6 @@ class Group:
 
     heading: str
     rows: tuple[Row, ...]
-
-
-def waste_share(metrics: dict[str, Any]) -> float | None:
-    """Share of the slots that cannot be had and hold no valid KV of a live request: 1 - used / (pool - free - cached).
-
-    Taken over the time-weighted means of the measured window, so `reserved`, `internal`, `dead`, `moving` and
-    `external` all count as waste; what is `cached` can be had at once. None where the pool is empty throughout, or
-    where there is none.
-    """
-    share = metrics["mean_share"]
-    if share is None or share["free"] is None:
-        return None
-    taken = sum(amount for name, amount in share.items() if name not in ("free", "cached"))
-    return float(1.0 - share["used"] / taken) if taken else None
 
 
 def beside(results: Sequence[Result]) -> dict[str, tuple[str, str]]:
@@ -215,17 +205,29 @@ def _scaled(number: Number, scale: float) -> Number:
     return None if number is None else number * scale
 
 
-def comparison_summary(scenario: str, results: Sequence[Result]) -> dict[str, Any]:
-    """The object that `kvsim compare --json` prints and the comparison's `summary.json` holds."""
+def comparison_summary(scenario: str, results: Sequence[Result], study: "Study | None" = None) -> dict[str, Any]:
+    """The object that `kvsim compare --json` prints and the comparison's `summary.json` holds.
+
+    With a study, `variants` are the first replication of each, and the key `study` has what all of them say.
+    """
     if not results:
         raise ValueError("results must hold at least one result")
-    kept = ("name", "provenance", "not_modelled", "notes", "published", "metrics", "pools")
+    kept = ("name", "provenance", "expected_error", "not_modelled", "notes", "published", "metrics", "pools")
     return {
         "schema": SCHEMA,
         "scenario": scenario,
         "version": results[0].version,
         "variants": [{key: result.summary[key] for key in kept if key in result.summary} for result in results],
+        **_study(study),
     }
+
+
+def _study(study: "Study | None") -> dict[str, Any]:
+    if study is None:
+        return {}
+    from kvsim.reporting.study.summary import study_summary
+
+    return {"study": study_summary(study)}
 
 
 def _rounded(number: int | float, digits: int) -> str:

@@ -16,7 +16,7 @@ LEGEND = (
 SOURCES = {"timing": "step times"}
 """What people call a family of numbers, where that is not its key."""
 
-MEANINGS = {("timing", "datasheet"): "estimated from data sheets, not validated"}
+MEANINGS = {("timing", "datasheet"): "estimated from data sheets"}
 """What a source amounts to, where its name alone does not tell."""
 
 ALIKE = 1.1
@@ -70,16 +70,28 @@ def measured(result: Result) -> list[str]:
 
 
 def sources(result: Result) -> list[str]:
-    """Say where each family of numbers comes from, one line each."""
-    return sources_of(result.provenance)
+    """Say where each family of numbers comes from and how far latencies are expected to be off, one line each."""
+    return sources_of(result.provenance, result.expected_error)
 
 
-def sources_of(provenance: Mapping[str, str]) -> list[str]:
-    """Say it of the provenance alone."""
-    return [
-        f"{SOURCES.get(family, family)}: {MEANINGS.get((family, source), source)}"
-        for family, source in provenance.items()
+def sources_of(provenance: Mapping[str, str], error: Mapping[str, Any] | None = None) -> list[str]:
+    """Say it of the provenance and the error to expect, if that is known."""
+    lines = []
+    for family, source in provenance.items():
+        lines.append(f"{SOURCES.get(family, family)}: {MEANINGS.get((family, source), source)}")
+        if family == "timing" and error:
+            lines.append(expected(error))
+    return lines
+
+
+def expected(error: Mapping[str, Any]) -> str:
+    """The error to expect of latencies, and of which runs that is: medians and 90th percentiles of |error|."""
+    told = [
+        f"{name} {_percent(error[f'{key}_median'])} median, {_percent(error[f'{key}_p90'])} p90"
+        for name, key in (("TPOT", "tpot"), ("TTFT", "ttft"))
+        if error.get(f"{key}_median") is not None
     ]
+    return f"expected error: {'; '.join(told)} ({error['basis']})" if told else f"expected error: {error['basis']}"
 
 
 def ledger(result: Result) -> list[str]:

@@ -5,12 +5,16 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kvsim.errors import InputError
 from kvsim.metrics.columns import TABLES
 from kvsim.metrics.result import KV_EVENTS, Result, to_json, write_whole
 from kvsim.metrics.tables import left_over
 from kvsim.reporting.comparison import comparison_summary
+
+if TYPE_CHECKING:
+    from kvsim.study.replication.study import Study
 
 Progress = Callable[[float, str], None]
 
@@ -19,6 +23,8 @@ README = "README.md"
 FIGURE = "memory_over_time"
 MAP_FIGURE = "memory_map"
 COMPARISON_FIGURE = "comparison"
+TRADE_OFF_FIGURE = "trade_off"
+INTERVALS_FIGURE = "intervals"
 
 FILES = {
     "scenario.yaml": "the scenario as it was given, with the files it extends",
@@ -35,6 +41,10 @@ FILES = {
     f"{MAP_FIGURE}.svg": "the same figure, to be scaled",
     f"{COMPARISON_FIGURE}.png": "the KV memory of all variants over time, side by side",
     f"{COMPARISON_FIGURE}.svg": "the same figure, to be scaled",
+    f"{TRADE_OFF_FIGURE}.png": "latencies against the size of the pool, where the pools of the variants differ",
+    f"{TRADE_OFF_FIGURE}.svg": "the same figure, to be scaled",
+    f"{INTERVALS_FIGURE}.png": "what each variant has, with intervals, of all replications",
+    f"{INTERVALS_FIGURE}.svg": "the same figure, to be scaled",
 }
 """What each file holds, beside the tables."""
 
@@ -135,15 +145,19 @@ def write_run(result: Result, folder: str | Path, progress: Progress | None = No
 
 
 def write_comparison(
-    scenario: str, results: Sequence[Result], folder: str | Path, progress: Progress | None = None
+    scenario: str,
+    results: Sequence[Result],
+    folder: str | Path,
+    progress: Progress | None = None,
+    study: "Study | None" = None,
 ) -> list[Path]:
     """Write a comparison: a run folder for each variant under its name, and for all of them `summary.json`, the
-    figure that shows them side by side, and the README.
+    figure that shows them side by side, and the README; with a study, the figure of its intervals too.
 
     `progress` is told the fraction written and what comes next. Returns the paths.
     """
     folder = Path(folder)
-    summary = to_json(comparison_summary(scenario, results)).encode()
+    summary = to_json(comparison_summary(scenario, results, study)).encode()
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     parts = len(results) + 1
@@ -156,10 +170,20 @@ def write_comparison(
     if any(map(_has_memory, results)):
         from kvsim.reporting.memory_side_by_side import memory_side_by_side
         from kvsim.reporting.style import save_figure
+        from kvsim.reporting.trade_off import has_trade_off, trade_off
 
         if progress:
             progress(len(results) / parts, "writing the comparison")
         own = save_figure(memory_side_by_side([r for r in results if _has_memory(r)]), folder, COMPARISON_FIGURE)
+        if has_trade_off(results):
+            own += save_figure(trade_off(results), folder, TRADE_OFF_FIGURE)
+    for form in ("png", "svg"):  # an earlier study may have left one there
+        (folder / f"{INTERVALS_FIGURE}.{form}").unlink(missing_ok=True)
+    if study is not None:
+        from kvsim.reporting.study.figure import study_figure
+        from kvsim.reporting.style import save_figure
+
+        own += save_figure(study_figure(study, results), folder, INTERVALS_FIGURE)
     text = readme(scenario, [path.name for path in own] + [SUMMARY], list(zip(names, results, strict=True)))
     own.append(write_whole(folder / README, text.encode()))
     # Last, so that a summary stands only beside the whole of what it sums up.

@@ -40,7 +40,7 @@ WIDTH_INCHES = 4.8
 PNG_DOTS_PER_INCH = 200
 FOOTER_LINE_INCHES = 0.115
 """Height of a line of the footer's type."""
-FOOTER_LETTERS = 98
+FOOTER_LETTERS = 90
 """Letters of the footer's type that fit in a line of `WIDTH_INCHES`."""
 
 SETTINGS: Mapping[str, Any] = {

@@ -1,7 +1,9 @@
 """From a checked scenario to the objects of a run: names become policies, catalogue entries and numbers."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from kvsim.capacity.device import Device
 from kvsim.capacity.pages import page_row
@@ -16,7 +18,7 @@ from kvsim.scenario.building.allocators import block_size_of, units
 from kvsim.scenario.building.cache import cache_is_there, flushes_of
 from kvsim.scenario.building.engines import Serving
 from kvsim.scenario.building.fleet import routing_of
-from kvsim.scenario.building.timing import timing_of
+from kvsim.scenario.building.timing import expected_error_of, extrapolated, placed, timing_of
 from kvsim.scenario.building.traces import reshaped, traced
 from kvsim.scenario.deployment import planned
 from kvsim.scenario.generated import generated, kinds_of_client, layers, limit
@@ -29,6 +31,7 @@ from kvsim.scenario.schema.serving import VirtualSettings
 from kvsim.scenario.schema.settings import Settings
 from kvsim.scenario.schema.traffic import SloSettings, TimesOutput
 from kvsim.scheduling.interface import Scheduler
+from kvsim.timing.host_share import as_fraction
 from kvsim.timing.interface import StepTiming
 from kvsim.timing.roofline import roofline_parameters
 from kvsim.workload.clients.beam import Beam
@@ -59,6 +62,8 @@ class Simulation:
     block_size: int | None
     slo: Slo
     provenance: dict[str, str]
+    expected_error: dict[str, Any]
+    """How far step times are off in runs like this one."""
     not_modelled: list[str]
     notes: list[str]
 
@@ -99,7 +104,9 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     kv = pool(settings, footprint, block_size=block_size_of(settings, rules), row=row, planned=start)
     if kv.slots > MOST:
         raise ValueError(f"pool_slots is {kv.slots:,}; a pool has at most {MOST:,} slots")
-    device = None if start is None else Device.serving(start, kv.slots * footprint.kv_bytes_per_token)
+    on_gpu = 1 - as_fraction(settings.placement.host_share)
+    slot_bytes = math.ceil(footprint.kv_bytes_per_token * on_gpu)
+    device = None if start is None else Device.serving(start, kv.slots * slot_bytes)
     ahead = not parameters.page_map_s
     serving = Serving(
         scenario=scenario,
@@ -113,7 +120,8 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     scheduler = serving.scheduler(device)
     allocator = scheduler.allocator
     block_size, read_size = units(allocator, rules)
-    timing = timing_of(settings, rules, footprint, parameters, block_size=read_size)
+    page_bytes = None if row is None else row.page_bytes
+    timing = timing_of(scenario, rules, footprint, parameters, block_size=read_size, page_bytes=page_bytes)
     traffic = _traffic(scenario, identities=allocator.caches)
     cache_is_there(settings, allocator.caches)
     return Simulation(
@@ -127,17 +135,22 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         device=device,
         timing=timing,
         max_model_len=limit,
-        bytes_per_slot=footprint.kv_bytes_per_token,
+        bytes_per_slot=slot_bytes,
         block_size=block_size,
         slo=_slo(settings.slo),
         provenance={
             "timing": timing.provenance,
             "pool": kv.provenance,
+            **placed(settings),
             "engine": rules.name,
             "workload": _workload_provenance(settings),
         },
+        expected_error=expected_error_of(settings, rules, footprint),
         not_modelled=not_modelled(settings, rules, footprint),
-        notes=notes(settings, rules, footprint, kv.slots, device, start),
+        notes=[
+            *notes(settings, rules, footprint, kv.slots, device, start, slot_bytes=slot_bytes),
+            *extrapolated(scenario, rules, footprint, block_size=read_size, max_model_len=limit),
+        ],
     )
 
 

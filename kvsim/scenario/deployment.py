@@ -41,6 +41,7 @@ def deployment(scenario: Scenario, rules: Profile) -> Deployment:
         max_model_len=engine.max_model_len,
         max_num_seqs=chosen(engine.max_num_seqs, rules.max_num_seqs),
         max_num_batched_tokens=chosen(engine.max_num_batched_tokens, scenario.token_budget),
+        enforce_eager=engine.enforce_eager,
         # Where the scenario names none, the release may be forced to a larger one than the profile's.
         block_size=getattr(settings.allocator, "block_size", None),
         given=Given(

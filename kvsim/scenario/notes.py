@@ -31,13 +31,15 @@ def notes(
     pool_slots: int,
     device: Device | None,
     start: Plan | None,
+    *,
+    slot_bytes: int,
 ) -> list[str]:
     """Return sentences on this scenario: a pool beyond its card, a start that is refused, weights or defaults
-    that are not those of its model or card."""
+    that are not those of its model or card, host memory that is needed. `slot_bytes`: of a slot, on the GPU."""
     said = []
     card = gpu(settings.gpu)
     if settings.pool is not None and footprint.model.weights_known:
-        pool_bytes = pool_slots * footprint.kv_bytes_per_token
+        pool_bytes = pool_slots * slot_bytes
         # What the overheads really are varies from start to start, but beside the weights nothing else exists.
         left_bytes = max(0, card.memory_bytes - footprint.weight_bytes)
         if pool_bytes > left_bytes:
@@ -52,6 +54,9 @@ def notes(
                     f"{format_size(max(0, device.room_bytes))} for the workspace of a step; one in which "
                     f"{sequences} sequences decode takes {format_size(wanted)}. No such engine would start."
                 )
+    if settings.placement.host_share:
+        host_bytes = pool_slots * (footprint.kv_bytes_per_token - slot_bytes)
+        said.append(f"Host memory holds {format_size(host_bytes)} of KV for each GPU when the pool is full.")
     if settings.pool is None and rules.engine == "vllm" and start is not None and not start.verdict.runs:
         said.append(f"vLLM would refuse to start: {start.verdict.reason}; set engine.max_model_len.")
     published = of_checkpoint(footprint.model.name)[1]
@@ -109,5 +114,9 @@ def not_modelled(settings: Settings, rules: Profile, footprint: Footprint) -> li
         said.append(f"Fixed state per request: the {shape.state_layers} state layers of {shape.name} take no memory.")
     if isinstance(settings.allocator, NoCacheSettings):
         said.append("The workspace in which a step keeps the keys and values that it throws away afterwards.")
+    if settings.placement.host_share:
+        said.append(
+            "The buffers in which KV from the host waits for its layer, and what else crosses the host link meanwhile."
+        )
     said.append("Sampling, tokenisation, network and the client's side of TTFT.")
     return said

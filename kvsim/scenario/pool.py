@@ -6,13 +6,26 @@ from kvsim.capacity.pool import Pool, pool_from_card
 from kvsim.catalog.footprint import Footprint
 from kvsim.scenario.schema.serving import NoCacheSettings
 from kvsim.scenario.schema.settings import Settings
+from kvsim.timing.host_share import as_fraction
 from kvsim.units import size_text
 
 
 def pool(
     settings: Settings, footprint: Footprint, *, block_size: int, row: PageRow | None, planned: Plan | None
 ) -> Pool:
-    """The pool of a run, in whole blocks of `block_size` tokens or in page rows.
+    """The pool of a run: what the GPU holds, and more where a part of each slot's KV is on the host (see `on_gpu`)."""
+    alone = on_gpu(settings, footprint, block_size=block_size, row=row, planned=planned)
+    share = settings.placement.host_share
+    if not share:
+        return alone
+    blocks = int(alone.slots // block_size / (1 - as_fraction(share)))
+    return Pool(blocks * block_size, alone.provenance)
+
+
+def on_gpu(
+    settings: Settings, footprint: Footprint, *, block_size: int, row: PageRow | None, planned: Plan | None
+) -> Pool:
+    """What the GPU alone holds, in whole blocks of `block_size` tokens or in page rows.
 
     `planned` is the engine's start; it is needed where the scenario gives no pool. Raises DoesNotFitError where the
     card leaves no room, ValueError where what is given holds no token.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvsim.errors import InputError
 from kvsim.scenario.checks import check
-from kvsim.scenario.checks.references import model_reference, trace_reference
+from kvsim.scenario.checks.references import model_reference, place_of_path, trace_reference
 from kvsim.scenario.layers import Layers, layer_of_changes, layers_of, read_layers, read_overrides
 from kvsim.scenario.merging import KINDS, LENGTHS, Layer, over_with_nulls
 from kvsim.scenario.messages import Mistake, Origin, Origins, alternatives, refuse
@@ -40,17 +40,20 @@ class Scenario:
     _folder: str = field(default="", repr=False)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], *, name: str = "scenario") -> "Scenario":
+    def from_dict(cls, data: Mapping[str, Any], *, name: str = "scenario", overrides: Sequence[str] = ()) -> "Scenario":
         """Return the scenario that a nested dict says, in the form of a file: sizes and durations are texts.
 
-        Paths are relative to the working folder. With `variants`, the result is the scenario without any of
-        them, so that has to be complete too; `variants()` gives them. Raises InputError with every mistake.
+        Paths are relative to the working folder; `overrides` are `KEY=VALUE` on top. With `variants`, the result is
+        the scenario without any of them, so that has to be complete too; `variants()` gives them. Raises InputError
+        with every mistake.
         """
         layers = layers_of(_plain(data), name)
+        layer, wrong = read_overrides(overrides)
+        mistakes = [*layers.mistakes, *wrong]
         if not layers.variants:
-            return _scenario(layers, Layer(), None, layers.mistakes, name)
-        siblings = _all(layers, Layer(), [], name)
-        base = _scenario(layers, Layer(), None, [], name)
+            return _scenario(layers, layer, None, mistakes, name)
+        siblings = _all(layers, layer, wrong, name)
+        base = _scenario(layers, layer, None, wrong, name)
         return replace(base, _siblings=siblings)
 
     @property
@@ -85,6 +88,12 @@ class Scenario:
         """The trace whose rows give the lengths, likewise; None: lengths come from distributions."""
         trace = self.settings.workload.lengths_of
         return None if trace is None else self._found(trace_reference(trace, "workload.lengths_of", self.origins))
+
+    @cached_property
+    def calibration(self) -> str | None:
+        """The path of the calibration that step times come from; None: the one that comes with kvsim."""
+        file = self.settings.timing.file
+        return None if file is None else place_of_path(file, "timing.file", self.origins)
 
     @cached_property
     def token_budget(self) -> int:

@@ -1,7 +1,7 @@
 """One run of a fleet: in one environment, or, where replicas do not know of each other, in pieces."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -68,7 +68,8 @@ def run_fleet(
             if progress is not None:
                 progress((done + 1) / len(parts), scenario.label)
     else:
-        log = _simulate(simulation, scenario, range(replicas), None, stepwise, check, keep, progress)
+        into = None if pieces is None else pieces.of_replica
+        log = _simulate(simulation, scenario, range(replicas), None, stepwise, check, into, progress)
         runs = [outcome_of(one, simulation, scenario.settings) for one in log.replicas]
         paid_ps = log.paid_ps
     end_ps = max(run.end_ps for run in runs)
@@ -82,6 +83,7 @@ def run_fleet(
         scenario_given=as_given(scenario),
         scenario_resolved=resolved(scenario, seed),
         provenance=simulation.provenance | {"fleet": f"{replicas} replicas, router {name}"},
+        expected_error=simulation.expected_error,
         not_modelled=[*simulation.not_modelled, "The time that a router takes, and how old what it knows is."],
         notes=notes_of(scenario, simulation, whole),
         published=scenario.settings.published or {},
@@ -100,7 +102,8 @@ def run_fleet(
 def work(part: Part) -> list[Run]:
     """What becomes of some replicas, as an executor works it out: the same as within the whole fleet."""
     simulation = build(part.scenario, part.seed)
-    log = _simulate(simulation, part.scenario, part.numbers, part.numbers, part.stepwise, part.check, part.keep, None)
+    into = None if part.keep else Dropped().of_replica
+    log = _simulate(simulation, part.scenario, part.numbers, part.numbers, part.stepwise, part.check, into, None)
     return [outcome_of(one, simulation, part.scenario.settings) for one in log.replicas]
 
 
@@ -111,7 +114,7 @@ def _simulate(
     only: Sequence[int] | None,
     stepwise: bool,
     check: bool,
-    keep: bool,
+    into: Callable[[int], Pieces] | None,
     progress: Progress | None,
 ) -> FleetLog:
     settings, routing = scenario.settings, simulation.routing
@@ -138,7 +141,7 @@ def _simulate(
         only=only,
         on_end=reporter(scenario, simulation, progress),
         after=simulation.workload.after if simulation.workload.closed else None,
-        pieces=lambda _: None if keep else Dropped(),
+        pieces=into or (lambda _: None),
     )
 
 

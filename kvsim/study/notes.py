@@ -28,7 +28,13 @@ def notes_of(scenario: Scenario, simulation: Simulation, outcome: Run) -> list[s
         *_emptied(outcome.flushes),
         *_outside(simulation),
         *_falls_behind(simulation, outcome),
+        *_left_range(outcome.left_range),
     ]
+
+
+def _left_range(outside: Sequence[str]) -> list[str]:
+    """A note that says what of the run lies outside the range that step times were fitted to."""
+    return [f"Step times leave the range that they were fitted to. {'; '.join(outside)}."] if outside else []
 
 
 def _of_trace(scenario: Scenario, simulation: Simulation) -> list[str]:

@@ -64,6 +64,8 @@ def run(
         )
     if addresses and pieces is not None:
         raise InputError(f"{scenario.label}: addresses are recorded in memory, and cannot go to pieces")
+    if caches:
+        simulation.workload.follow()
     started = time.perf_counter()
     log = simulate(
         simulation.workload,
@@ -81,6 +83,7 @@ def run(
         kv_events=kv_events,
         on_end=reporter(scenario, simulation, progress),
         after=simulation.workload.after if simulation.workload.closed else None,
+        over=simulation.workload.over if caches else None,
         pieces=pieces,
         warm=simulation.workload.warm(simulation.scheduler.allocator.pool_slots),
         flushes=simulation.flushes,
@@ -94,6 +97,7 @@ def run(
         scenario_given=as_given(scenario),
         scenario_resolved=resolved(scenario, seed),
         provenance=simulation.provenance,
+        expected_error=simulation.expected_error,
         not_modelled=simulation.not_modelled,
         notes=notes_of(scenario, simulation, outcome),
         published=settings.published or {},

@@ -2,9 +2,12 @@
 
 A step takes: linear layers, experts, collectives and head of its tokens; decode attention, linear in the context read;
 prefill attention per chunk, quadratic with its cached prefix; what the engine adds per layer, step and sequence.
-Copies, mapped pages and swaps are those of the roofline. Times by number of tokens come from tables that are computed
-many entries at once; a decode batch's line in its context goes through two contexts of the fitted range.
+Copies, mapped pages and swaps are those of the roofline, unless this GPU measured its own. Times by number of tokens
+come from tables that are computed many entries at once; a decode batch's line in its context goes through two contexts
+of the fitted range.
 """
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,17 +15,23 @@ from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import Gpu
 from kvsim.request import PS_PER_S
 from kvsim.step import StepPlan
-from kvsim.timing.families.device import of_gpu
+from kvsim.timing.families.device import Device, of_gpu
 from kvsim.timing.families.interface import MICROSECOND, Column
-from kvsim.timing.fitting.calibration import Calibration, shipped
-from kvsim.timing.interface import Anew
+from kvsim.timing.fitted import FittedRange
+from kvsim.timing.fitting.calibration import FITTED, Calibration, shipped
+from kvsim.timing.interface import Anew, Line
 from kvsim.timing.roofline import RooflineTiming
-from kvsim.timing.steps.engine import overheads
+from kvsim.timing.steps.engine import eager_layer_us, overheads
+from kvsim.timing.steps.fitted import fitted_range
+from kvsim.timing.steps.graphs import EAGER, Graphs
 from kvsim.timing.steps.kernels import Kernels
+from kvsim.timing.steps.moves import measured_moves
 from kvsim.timing.steps.shapes import Layout, Shapes
 
 NEAR_TOKENS, FAR_TOKENS = 512, 8192
 """Contexts per sequence between which a decode step's line is drawn: exact there, a power mean bends it elsewhere."""
+HASH_LETTERS = 12
+"""So much of the hash of a GPU's own results is told in every output."""
 TABLE_TOKENS = 512
 """Numbers of tokens that are computed at once."""
 
@@ -30,6 +39,9 @@ TABLE_TOKENS = 512
 class CalibratedTiming:
     """The time of a step of `footprint.model` on GPUs of one kind, served by `engine` of a `version`.
 
+    `calibration` stands over the shipped one. `graphs` are the decode batches that the engine captures; None: batches
+    are taken as they are, and no launch costs time. `block_size`: of the block tables through which attention reads the
+    KV; `page_bytes`: of pages mapped on demand; what these cost is charged where the calibration has measured it.
     Raises ValueError for KV of 32 bits, which no measured kernel reads.
     """
 
@@ -42,36 +54,55 @@ class CalibratedTiming:
         engine: str,
         version: str,
         calibration: Calibration | None = None,
+        graphs: Graphs | None = None,
+        block_size: int | None = None,
+        page_bytes: int | None = None,
     ) -> None:
         dtype = {"fp16": "bf16"}.get(footprint.weights_dtype, footprint.weights_dtype)
         kv_dtype = {"fp16": "bf16"}.get(footprint.kv_dtype, footprint.kv_dtype)
         if kv_dtype == "fp32":
             raise ValueError("timing.name: calibrated: no kernel on 32-bit KV was measured; use roofline")
-        device, known = of_gpu(gpu), calibration or shipped()
+        device = _measured_device(of_gpu(gpu), calibration)
+        known = shipped() if calibration is None else calibration.over(shipped())
         measured, self._added = overheads(engine, version)
-        _, provenance = known.values(device.name, f"linear:{dtype}")
-        self.provenance = f"{provenance}; overheads of {measured}"
         ranks = footprint.tensor_parallel
         layout = Layout(tensor_parallel=ranks, expert_tensor=ranks if footprint.model.moe_layers else 1)
+        launch = "eager" if graphs == EAGER else "graph"
+        shapes, prefill = Shapes(footprint.model, layout, dtype), known.prefill_kernel(device.name)
         self._kernels = Kernels(
-            Shapes(footprint.model, layout, dtype),
+            shapes,
             device,
             known.parameters(device.name),
             kv_dtype=kv_dtype,
-            prefill=known.prefill_kernel(device.name),
+            prefill=prefill,
+            launch=launch,
+            block_size=block_size,
         )
+        self.fitted: FittedRange | None = fitted_range(
+            known, device.name, shapes, f"decode_attention:{kv_dtype}", f"prefill_attention:{prefill}"
+        )
+        own = {name: one.values for (name_of_gpu, name), one in known.entries.items() if name_of_gpu == device.name}
+        tensors = footprint.model.layers * (1 if footprint.model.kv_lora_rank is not None else 2)
+        self._moves, moved = measured_moves(
+            base.moves, own, kv_bytes=footprint.kv_bytes_per_token, tensors=tensors, block_size=block_size,
+            page_bytes=page_bytes,
+        )  # fmt: skip
+        self.provenance = f"{_provenance(known, device.name, dtype, kv_dtype, moved)}; overheads of {measured}"
         self._base, self._layers = base, footprint.model.layers
+        self._graphs = graphs
+        self._launch_us = max(0.0, eager_layer_us() - self._added.layer_us)
         self._tables: dict[int, tuple[Column, Column]] = {}
-        self._lines: dict[int, tuple[int, int]] = {}
+        self._lines: dict[int, Line] = {}
         self._chunks: dict[tuple[int, int], int] = {}
 
-    def decode(self, rows: int) -> tuple[int, int]:
+    def decode(self, rows: int, context: int = 0) -> Line:
         """See `StepTiming`."""
         known = self._lines.get(rows)
         if known is None:
             fixed, slope = self._attention(rows) if rows else (0.0, 0.0)
-            start = self._table_s(0, rows) + self._table_s(1, rows) + self._engine_s(rows) + fixed
-            known = self._lines[rows] = (max(1, round(PS_PER_S * start)), round(PS_PER_S * slope))
+            computed, launched_s = self._captured(rows)
+            start = self._table_s(0, computed) + self._table_s(1, rows) + self._engine_s(rows) + fixed + launched_s
+            known = self._lines[rows] = Line(max(1, round(PS_PER_S * start)), round(PS_PER_S * slope))
         return known
 
     def anew(self, rows: int, tokens: int) -> Anew:
@@ -87,7 +118,7 @@ class CalibratedTiming:
             computed_ps = self._prompts_ps(rows, plan.padded_chunks)
         else:
             computed_ps = self.decode(rows)[0]
-        return computed_ps + self.decode(rows)[1] * context + self._base.moved_ps(plan)
+        return computed_ps + self.decode(rows)[1] * context + self._moves.of(plan)
 
     def _prompts_ps(self, rows: int, chunks: list[tuple[int, int]]) -> int:
         """Prompt chunks beside decoding rows: what they add to the rows' own step is scaled as prompts are."""
@@ -106,6 +137,13 @@ class CalibratedTiming:
             scale = self._added.attention_scale * self._added.prompt_scale
             known = self._chunks[length, written] = round(PS_PER_S * scale * float(parts[0]))
         return known
+
+    def _captured(self, rows: int) -> tuple[int, float]:
+        """(rows that a step which only decodes computes, seconds that launching its kernels takes beside)."""
+        if self._graphs is None or not rows:
+            return rows, 0.0
+        padded = self._graphs.padded(rows)
+        return (rows, MICROSECOND * self._launch_us * self._layers) if padded is None else (padded, 0.0)
 
     def _attention(self, rows: int) -> tuple[float, float]:
         """(seconds without context, seconds per context token) of decode attention of all layers."""
@@ -133,3 +171,29 @@ class CalibratedTiming:
     def _engine_s(self, sequences: int) -> float:
         added = self._added
         return MICROSECOND * (added.layer_us * self._layers + added.step_us + added.sequence_us * sequences)
+
+
+def _measured_device(device: Device, calibration: Calibration | None) -> Device:
+    """The device with the units that the driver reported, to which the fits of this GPU relate."""
+    units = None if calibration is None else calibration.about.get("env", {}).get("sm_count")
+    return device if units is None else replace(device, units=int(units))
+
+
+def _provenance(known: Calibration, gpu: str, dtype: str, kv_dtype: str, moved: list[str]) -> str:
+    """Where the times come from: of a calibration of this GPU alone, which of them it measured."""
+    _, linear = known.values(gpu, f"linear:{dtype}")
+    if not known.about:
+        return linear
+    kinds = (
+        ("linear layers", (f"linear:{dtype}", "gemm:bf16" if dtype == "bf16" else "")),
+        ("decode attention", ("paged_attention:bf16" if kv_dtype == "bf16" else "",)),
+        ("prefill attention", ("causal_attention:bf16", "prefill_attention:packed", "prefill_attention:by_head")),
+    )
+    own = [
+        kind
+        for kind, names in kinds
+        if any((gpu, name) in known.entries and not known.entries[gpu, name].provenance for name in names)
+    ]
+    results = str(known.about.get("input_sha256", ""))[:HASH_LETTERS]
+    measured = ", ".join([*own, *moved]) or "nothing that this model needs"
+    return f"{known.provenance} (results {results}): {measured}; all else {FITTED}"

@@ -3,6 +3,7 @@
 from typing import NamedTuple, Protocol
 
 from kvsim.step import StepPlan
+from kvsim.timing.fitted import FittedRange
 
 
 class Anew(NamedTuple):
@@ -18,18 +19,31 @@ class Anew(NamedTuple):
     until_tokens: int | None = None
 
 
+class Line(NamedTuple):
+    """The time of a step that only decodes, in integer picoseconds: `base_ps + slope_ps x context`.
+
+    It holds from the context that was asked about up to `until_context` (not included; None: for any).
+    """
+
+    base_ps: int
+    slope_ps: int
+    until_context: int | None = None
+
+
 class StepTiming(Protocol):
     """Step times in integer picoseconds. Pure: the same batch always takes the same time.
 
-    For a batch that only decodes, the time is linear in the context: `base + slope x context` with both numbers
-    integers that depend on the number of rows alone. That is what makes a leap exact.
+    For a batch that only decodes, the time is piecewise linear in the context, with integers that depend on the
+    number of rows alone. That is what makes a leap exact.
     """
 
     provenance: str
     """Where the numbers come from, for every figure and table: "datasheet", for instance."""
+    fitted: FittedRange | None
+    """The batches and shapes that they were fitted to; None where nothing was."""
 
-    def decode(self, rows: int) -> tuple[int, int]:
-        """(base, slope): picoseconds of a step that decodes `rows` sequences, and per context token."""
+    def decode(self, rows: int, context: int = 0) -> Line:
+        """How long a step takes that decodes `rows` sequences, around so many context tokens of all of them."""
         ...
 
     def anew(self, rows: int, tokens: int) -> Anew:
@@ -50,6 +64,7 @@ class LinearTiming:
     """
 
     provenance = "given in the scenario"
+    fitted: FittedRange | None = None
 
     def __init__(
         self,
@@ -81,9 +96,9 @@ class LinearTiming:
         self._context, self._prefill, self._copied = per_context_ps, per_prefill_ps, per_copied_ps
         self._mapped, self._swapped, self._pair = per_mapped_ps, per_swapped_ps, per_pair_ps
 
-    def decode(self, rows: int) -> tuple[int, int]:
+    def decode(self, rows: int, context: int = 0) -> Line:
         """See `StepTiming`."""
-        return self._step + self._sequence * rows, self._context
+        return Line(self._step + self._sequence * rows, self._context)
 
     def anew(self, rows: int, tokens: int) -> Anew:
         """See `StepTiming`."""

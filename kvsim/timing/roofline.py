@@ -17,7 +17,10 @@ from kvsim.catalog.gpus import Gpu
 from kvsim.catalog.weights import EMBEDDING_BITS, weight_bytes
 from kvsim.request import PS_PER_S
 from kvsim.step import StepPlan
-from kvsim.timing.interface import Anew
+from kvsim.timing.fitted import FittedRange
+from kvsim.timing.interface import Anew, Line
+from kvsim.timing.steps.graphs import Graphs
+from kvsim.timing.steps.moves import Moves
 
 LEAST_SHARE = 1e-6
 """The least efficiency; below it one step of a large model would outlast the 64-bit clock."""
@@ -42,6 +45,7 @@ class RooflineParameters:
     sequence_overhead_s: float
     allreduce_latency_s: float
     page_map_s: float
+    eager_layer_s: float
     link_bandwidth_efficiency: float
 
     def __post_init__(self) -> None:
@@ -71,10 +75,13 @@ def roofline_parameters(overrides: Mapping[str, float] | None = None) -> Rooflin
 class RooflineTiming:
     """The time of a step of `footprint.model` on `footprint.tensor_parallel` GPUs of one kind.
 
-    `block_size` is that of the block tables through which attention reads the KV (None: contiguous, no tables).
+    `block_size` is that of the block tables through which attention reads the KV (None: contiguous, no tables),
+    `gpu_share` the part of a slot's KV that is on the GPU, and moves when the slot is copied or swapped. `graphs` are
+    the decode batches that the engine captures; None: batches are taken as they are, and no launch costs time.
     """
 
     provenance = "datasheet"
+    fitted: FittedRange | None = None
 
     def __init__(
         self,
@@ -83,6 +90,8 @@ class RooflineTiming:
         parameters: RooflineParameters | None = None,
         *,
         block_size: int | None = None,
+        gpu_share: float = 1.0,
+        graphs: Graphs | None = None,
     ) -> None:
         self._footprint = footprint
         self._parameters = p = parameters or roofline_parameters()
@@ -113,19 +122,26 @@ class RooflineTiming:
         self._kv_bytes = kv_bytes
         self._pair_flops = pair_flops
         self._slope_ps = round(PS_PER_S * max(kv_bytes / self._kv_rate, pair_flops / self._prefill_rate))
-        self._copy_ps = round(PS_PER_S * 2 * kv_bytes / (bandwidth * p.copy_bandwidth_efficiency))
-        self._map_ps = round(PS_PER_S * p.page_map_s)
-        host_rate = gpu.host_link_bytes_per_s * p.link_bandwidth_efficiency
-        self._swap_ps = round(PS_PER_S * kv_bytes / host_rate)
+        self.host_bytes_per_s = gpu.host_link_bytes_per_s * p.link_bandwidth_efficiency
+        """What the link to host memory carries in one direction."""
+        self.moves = Moves(
+            copied_ps=round(PS_PER_S * 2 * kv_bytes * gpu_share / (bandwidth * p.copy_bandwidth_efficiency)),
+            mapped_ps=round(PS_PER_S * p.page_map_s),
+            swapped_ps=round(PS_PER_S * kv_bytes * gpu_share / self.host_bytes_per_s),
+        )
         self._anew: dict[int, tuple[Anew, Anew]] = {}
-        self._bases: dict[int, tuple[int, int]] = {}
+        self._bases: dict[int, Line] = {}
+        self._graphs = graphs
+        self._launch_ps = round(PS_PER_S * p.eager_layer_s * layers)
         self._linear: dict[tuple[int, int], int] = {}
 
-    def decode(self, rows: int) -> tuple[int, int]:
+    def decode(self, rows: int, context: int = 0) -> Line:
         """See `StepTiming`."""
         known = self._bases.get(rows)
         if known is None:
-            known = self._bases[rows] = (self._linear_ps(rows, rows), self._slope_ps)
+            padded = rows if self._graphs is None else self._graphs.padded(rows)
+            base = self._linear_ps(rows, rows) + self._launch_ps if padded is None else self._linear_ps(padded, rows)
+            known = self._bases[rows] = Line(base, self._slope_ps)
         return known
 
     def anew(self, rows: int, tokens: int) -> Anew:
@@ -161,15 +177,7 @@ class RooflineTiming:
         """See `StepTiming`."""
         rows, context, _ = plan.rows
         computed_ps = self._prompts_ps(plan) if plan.chunks or plan.pairs else self.decode(rows)[0]
-        return computed_ps + (0 if plan.pairs else self._slope_ps * context) + self.moved_ps(plan)
-
-    def moved_ps(self, plan: StepPlan) -> int:
-        """What a step copies, maps and swaps, whatever it computes."""
-        return (
-            self._copy_ps * (plan.copied_slots + plan.gathered_slots)
-            + self._map_ps * plan.mapped_pages
-            + self._swap_ps * plan.swapped_slots
-        )
+        return computed_ps + (0 if plan.pairs else self._slope_ps * context) + self.moves.of(plan)
 
     def _prompts_ps(self, plan: StepPlan) -> int:
         """Linear layers, and the attention of prompts; where nothing is kept, of everything."""

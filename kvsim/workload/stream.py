@@ -23,7 +23,7 @@ from kvsim.workload.layers import Shared, Stack, layer_map
 from kvsim.workload.layers.stack import prompt
 from kvsim.workload.layers.warm import Warm, shared_requests
 from kvsim.workload.readers.interface import Row
-from kvsim.workload.sessions.drive import ByTheAnswers, Loop, LoopTraffic, by_the_clock
+from kvsim.workload.sessions.drive import ByTheAnswers, Loop, LoopTraffic, UnderWay, by_the_clock
 from kvsim.workload.sessions.loop import SessionTraffic, Sources
 from kvsim.workload.streams import Streams
 
@@ -96,6 +96,8 @@ class Workload:
                 "warm: requests come off the front of traffic that knows its times, and a closed loop does not"
             )
         self._loop: ByTheAnswers[Any] | None = None
+        self._follows = False
+        self._under_way: UnderWay | None = None
 
     @property
     def closed(self) -> bool:
@@ -146,10 +148,13 @@ class Workload:
             cancel=self._cancel, mix=self._mix,
         )  # fmt: skip
         loop: Loop[Any] = self._traffic.loop(sources)
+        # What recorded sessions hold of each other nobody knows until all are over.
+        drawn = isinstance(self._traffic, SessionTraffic)
+        self._under_way = UnderWay() if self._follows and drawn else None
         if self.closed:
-            self._loop = ByTheAnswers(loop, self._dressed)
+            self._loop = ByTheAnswers(loop, self._dressed, self._under_way)
             return map(_on_clock, self._loop.starts())
-        return map(_on_clock, by_the_clock(loop, self._dressed))
+        return map(_on_clock, by_the_clock(loop, self._dressed, self._under_way))
 
     def after(self, request_id: int, end_ps: int, end: str, generated_tokens: int) -> list[Request]:
         """The requests that come because one has ended, none before `end_ps`; of the stream last begun. Mutates it.
@@ -158,6 +163,21 @@ class Workload:
         """
         assert self._loop is not None
         return [_on_clock(request) for request in self._loop.after(request_id, end_ps, end, generated_tokens)]
+
+    def follow(self) -> None:
+        """In the streams begun from now on know which sessions are under way, so that `over` can be asked. Mutates."""
+        self._follows = True
+
+    def over(self, request: Request) -> Sequence[int]:
+        """Ids of the requests whose own tokens no later prompt holds, now that this one has ended, too. Mutates.
+
+        To be asked once for each request, behind `after`, and only of a stream that is followed (`follow`).
+        """
+        if not isinstance(self._traffic, LoopTraffic):
+            return (request.id,)
+        if self._under_way is None or request.session is None:
+            return ()
+        return self._under_way.ended(request.session)
 
     def _rows(self, traffic: Traffic) -> Iterator[Request]:
         max_tokens, everyone, mix = self._max_tokens.of, self._everyone, self._mix

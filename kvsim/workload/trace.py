@@ -172,6 +172,18 @@ class TraceTraffic(Surveyed):
         contents = prompt_contents(((call.row[1], call.blocks) for call in calls), size)
         return prompt_layers(zip(contents, (call.session for call in again), strict=True), size)
 
+    def sessions(self) -> list[str]:
+        """The session of each row, in the order of `rows`; "" where the file knows none. Reads it once more."""
+        reader, source = opened(self._path, self.trace, self._format)
+        size = self._told_block_tokens(reader, source)
+        if size is not None:
+            calls = self._calls(reader, source, size)
+            return [call.session for call in islice(calls, self._requests)]
+        intake = Intake(self.trace, self._on_bad_row, self._options)
+        requests = (one for one in reader.requests(source, intake) if not one.failed and one.arrival_ps is not None)
+        in_order = sorted(requests, key=lambda one: one.arrival_ps or 0) if self._sort else requests
+        return [one.session for one in islice(in_order, self._requests)]
+
     def _calls(self, reader: Reader, source: Source, block_tokens: int) -> Iterator[Call]:
         calls = reader.calls(source, Intake(self.trace, self._on_bad_row, self._options), block_tokens)
         return iter(sorted(calls, key=lambda call: call.row[0])) if self._sort else calls

@@ -11,7 +11,7 @@ from kvsim.memory.paged import PagedAllocator
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.request import Request
 from kvsim.scheduling.continuous import ContinuousScheduler
-from kvsim.timing.interface import LinearTiming
+from kvsim.timing.interface import Line, LinearTiming
 
 LIMIT = 64
 
@@ -284,8 +284,8 @@ class Wrong(LinearTiming):
         super().__init__(step_ps=1000)
         self.prompts, self.decodes = prompts, decodes
 
-    def decode(self, decodes):
-        return self.decodes or super().decode(decodes)
+    def decode(self, decodes, context=0):
+        return Line(*self.decodes) if self.decodes else super().decode(decodes)
 
     def step_ps(self, plan):
         if plan.chunks and self.prompts is not None:

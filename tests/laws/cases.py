@@ -26,7 +26,7 @@ from kvsim.scheduling.static import StaticScheduler
 from kvsim.scheduling.vllm import Rules
 from kvsim.scheduling.vllm.serving import VllmScheduler
 from kvsim.step import Upkeep
-from kvsim.timing.interface import Anew
+from kvsim.timing.interface import Anew, Line
 
 WHOLE_PROMPTS = {"prefill-first": PrefillFirstScheduler, "static": StaticScheduler}
 """The schedulers that know no chunks."""
@@ -38,6 +38,7 @@ class CaseTiming:
     """The linear step time of `strategies.linear_step_ps`, in the engine's own form."""
 
     provenance = "made up"
+    fitted = None
 
     def __init__(self, step_time: dict[str, int]) -> None:
         self._base, self._token = step_time["base_ps"], step_time["token_ps"]
@@ -45,8 +46,8 @@ class CaseTiming:
         self._mapped = step_time.get("mapped_ps", 0)
         self._pair = step_time.get("pair_ps", 0)
 
-    def decode(self, rows):
-        return self._base + self._token * rows, self._context
+    def decode(self, rows, context=0):
+        return Line(self._base + self._token * rows, self._context)
 
     def anew(self, rows, tokens):
         """Cheaper for each token beyond a hundred, as a roofline that bends (a break point for leaps)."""

@@ -64,7 +64,9 @@ class Beside(CacheWatch):
 
 def contents_of(allocator):
     """Copies by content that the allocator's own map holds."""
-    behind = {number: key for key, number in allocator.holdings._identities._numbers.items()}
+    identities = allocator.holdings._identities
+    all_numbers = (identities._shared, *identities._own.values())
+    behind = {number: key for numbers in all_numbers for key, number in numbers.items()}
 
     def tokens(number):
         if not number:

@@ -22,6 +22,7 @@ def test_the_summary_has_exactly_the_keys_of_the_contract():
         "seed",
         "version",
         "provenance",
+        "expected_error",
         "not_modelled",
         "notes",
         "metrics",

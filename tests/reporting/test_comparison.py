@@ -121,7 +121,7 @@ def test_the_json_of_a_comparison_keeps_the_contract():
     summary = comparison_summary("azure", [fake_result("a"), fake_result("b")])
     assert list(summary) == ["schema", "scenario", "version", "variants"]
     for variant in summary["variants"]:
-        assert list(variant) == ["name", "provenance", "not_modelled", "notes", "metrics", "pools"]
+        assert list(variant) == ["name", "provenance", "expected_error", "not_modelled", "notes", "metrics", "pools"]
     assert [variant["name"] for variant in summary["variants"]] == ["a", "b"]
     assert json.loads(to_json(summary)) == summary
 

@@ -78,7 +78,7 @@ def test_the_foot_says_version_seed_and_provenance():
     for part in (
         "kvsim 0.1.0",
         "seed 7",
-        "step times: estimated from data sheets, not validated",
+        "step times: estimated from data sheets",
         "pool: given: 2,588 blocks",
     ):
         assert part in foot
@@ -153,7 +153,7 @@ def test_what_differs_between_the_runs_of_a_comparison_is_said_with_their_names(
     foot = texts(memory_side_by_side([one, other]))[-1].replace("\n", " ")
     assert "pool: given: 2,588 blocks (one)" in foot
     assert "pool: from the card (other)" in foot
-    assert "not validated ·" in foot
+    assert "runs) · pool" in foot
 
 
 def test_eight_variants_fit_their_figure():

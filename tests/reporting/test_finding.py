@@ -176,8 +176,22 @@ def test_a_window_that_a_result_does_not_know_is_not_named():
 
 def test_sources_are_told_in_words_and_the_keys_stay():
     result = fake_result()
-    assert sources(result)[:2] == ["step times: estimated from data sheets, not validated", "pool: given: 2,588 blocks"]
+    assert sources(result)[::2] == ["step times: estimated from data sheets", "pool: given: 2,588 blocks"]
     assert result.provenance["timing"] == "datasheet"
+
+
+def test_step_times_state_the_error_to_expect_of_them():
+    result = fake_result()
+    said = "dense models under vllm on other GPUs, nothing fitted, 198 served runs"
+    assert sources(result)[1] == f"expected error: TPOT 8 % median, 14 % p90; TTFT 72 % median, 86 % p90 ({said})"
+    result.expected_error |= {"ttft_median": None, "ttft_p90": None}
+    assert sources(result)[1] == f"expected error: TPOT 8 % median, 14 % p90 ({said})"
+
+
+def test_where_no_class_fits_the_error_is_said_to_be_unknown():
+    result = fake_result()
+    result.expected_error = {"tpot_median": None, "ttft_median": None, "basis": "not known: nobody measured it"}
+    assert sources(result)[1] == "expected error: not known: nobody measured it"
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def test_a_null_that_takes_back_one_size_of_the_pool_leaves_another(write: Write
             "slo.ttft: 1s is given for a key with dots; write slo: {ttft: 1s}; dots are for --set and variants",
         ),
         ("slo.ttftt: 1s", "slo.ttftt: 1s is given for an unknown key; did you mean ttft?"),
-        ("slo.zzz: 1s", "slo.zzz: 1s is given for an unknown key; known here: ttft, tpot, e2e"),
+        ("slo.zzz: 1s", "slo.zzz: 1s is given for an unknown key; known here: ttft, tpot, e2e, classes"),
     ],
 )
 def test_a_key_with_dots_is_looked_up_where_the_dots_lead(refused: Refused, line: str, message: str) -> None:

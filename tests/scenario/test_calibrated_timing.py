@@ -46,3 +46,41 @@ def test_a_parameter_of_the_roofline_is_refused_with_a_remedy(scenario, capsys):
     scenario.write_text(text)
     assert main(["run", str(scenario)]) == 2
     assert "timing.step_overhead_s" in capsys.readouterr().err
+
+
+def test_the_answer_states_the_error_to_expect_of_its_class(scenario, capsys):
+    found = run(scenario, capsys)["expected_error"]
+    assert "dense models on H100-SXM under vllm" in found["basis"]
+    assert 0 < found["tpot_median"] < found["tpot_p90"]
+
+
+def test_parameters_of_a_users_own_have_no_known_error(scenario, capsys):
+    scenario.write_text(SCENARIO.replace("timing: calibrated", "timing: {step_overhead_s: 0.001}"))
+    found = run(scenario, capsys)["expected_error"]
+    assert found["tpot_median"] is None
+    assert "parameters of its own" in found["basis"]
+
+
+LONG = """
+model: llama-3.1-8b
+gpu: A100-SXM-80GB
+engine: {profile: vllm@0.33-sync, max_num_batched_tokens: 2048, max_model_len: 8192}
+pool: {blocks: 9000}
+timing: calibrated
+workload: {requests: 12, rate: 20/s, prompt_tokens: 3700, output_tokens: 700}
+"""
+
+
+def test_a_run_that_leaves_the_fitted_range_says_so_once_whether_it_leaps_or_not(scenario, capsys):
+    """The contexts cross the end of the range in the middle of a leap."""
+    scenario.write_text(LONG)
+    leaping, stepping = run(scenario, capsys), run(scenario, capsys, "--stepwise")
+    assert leaping["notes"] == stepping["notes"]
+    (note,) = [note for note in leaping["notes"] if "leave the range" in note]
+    assert "context tokens a sequence 4,3" in note
+    assert "% of the time" in note
+
+
+def test_the_roofline_has_no_range_to_leave(scenario, capsys):
+    scenario.write_text(LONG.replace("timing: calibrated", "timing: roofline"))
+    assert not [note for note in run(scenario, capsys)["notes"] if "leave the range" in note]

@@ -14,7 +14,7 @@ def chunk(tokens: int, written: int = 0) -> Chunk:
 
 def test_with_a_time_per_step_alone_every_step_takes_the_same():
     timing = LinearTiming(step_ps=500)
-    assert timing.decode(1) == timing.decode(99) == (500, 0)
+    assert timing.decode(1) == timing.decode(99) == (500, 0, None)
     assert timing.step_ps(step_of(0, 0, [chunk(1000)], 0)) == 500
     assert timing.step_ps(step_of(99, 12_345, [chunk(7), chunk(8)], 6)) == 500
 
@@ -32,7 +32,7 @@ def test_every_part_of_a_batch_adds_its_own_time():
 @pytest.mark.parametrize("context", [1, 777])
 def test_a_step_that_only_decodes_is_a_base_and_a_slope(decodes, context):
     timing = LinearTiming(step_ps=5, per_sequence_ps=3, per_context_ps=2)
-    base, slope = timing.decode(decodes)
+    base, slope, _ = timing.decode(decodes)
     assert timing.step_ps(step_of(decodes, context, [], 0)) == base + slope * context
 
 

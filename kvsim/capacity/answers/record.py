@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from kvsim.capacity.answers.expected import expected_error
 from kvsim.capacity.answers.pressure import pressure
 from kvsim.capacity.answers.remedies import remedies
 from kvsim.capacity.plan import Plan, StageMemory
@@ -51,6 +52,7 @@ def record(made: Plan, *, lengths: dict[str, int] | None = None, shared_tokens: 
         "pressure": asdict(pressure(made, request_tokens=typical, shared_tokens=min(shared_tokens, typical))),
         "settings": settings(made),
         "provenance": made.provenance,
+        "expected_error": expected_error(made),
         "not_modelled": list(made.not_modelled),
     }
 

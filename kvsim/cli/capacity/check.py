@@ -19,6 +19,8 @@ def check(args: argparse.Namespace) -> int:
         from kvsim.reporting.capacity import write_check
 
         write_check(found, args.folder)
+    if args.expected is not None:
+        _write_expected(args, found)
     if args.json:
         print_json(found)
         return 0
@@ -32,6 +34,18 @@ def check(args: argparse.Namespace) -> int:
             print_text(out, line)
         out.print()
     return 0
+
+
+def _write_expected(args: argparse.Namespace, found: Mapping[str, Any]) -> None:
+    """The data file from which plans take the error to expect of them."""
+    from pathlib import Path
+
+    from kvsim.capacity.answers.expected import table_of
+    from kvsim.capacity.checking.scores import TIGHT_SHARE
+    from kvsim.metrics.result import to_json, write_whole
+
+    about = {"written_by": "kvsim capacity --check-csv --expected", "table": Path(args.check_csv).name}
+    write_whole(Path(args.expected), to_json(table_of(found, TIGHT_SHARE) | about).encode())
 
 
 def _row(one: Mapping[str, Any]) -> list[str]:

@@ -22,6 +22,9 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--engine-args", metavar="TEXT", help="a pasted command: 'vllm serve ...' or sglang's")
     group.add_argument("--from-log", metavar="FILE", help="read a start-up log, show it beside the plan")
     group.add_argument("--settled", metavar="FILE.json", help="with --from-log: write the overheads it settles there")
+    group.add_argument(
+        "--expected", metavar="FILE.json", help="with --check-csv: write the errors that plans state there"
+    )
     group.add_argument("--overheads", metavar="FILE.json", help="take overheads that --settled wrote")
     group.add_argument(
         "--check-csv", metavar="FILE", help="plan every row of a table of logged start-ups, and score it"

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from kvsim.capacity.answers.expected import in_words
 from kvsim.cli.show import Justify, console, print_facts, print_rows, print_text
 from kvsim.units import format_size
 
@@ -47,6 +48,7 @@ def print_plan(args: argparse.Namespace, found: Mapping[str, Any]) -> None:
     out.print()
     for part, source in found["provenance"].items():
         print_text(out, f"{NAMES.get(part, part)}: {source}", "dim")
+    print_text(out, in_words(found["expected_error"]), "dim")
     print_text(out, "not modelled:", "dim")
     for gap in found["not_modelled"]:
         print_text(out, f"- {gap}", "dim")

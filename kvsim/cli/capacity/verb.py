@@ -37,6 +37,12 @@ def execute(args: argparse.Namespace) -> int:
         if args.from_log is None:
             raise InputError("--settled needs --from-log: a log settles overheads")
         check_file(args.settled, "--settled")
+    if args.expected is not None:
+        from kvsim.reporting.run_folder import check_file
+
+        if args.check_csv is None:
+            raise InputError("--expected needs --check-csv: a table of logged starts tells what to expect")
+        check_file(args.expected, "--expected")
     if args.check_csv is not None:
         from kvsim.cli.capacity.check import check
 

@@ -124,9 +124,11 @@ def _workers(args: argparse.Namespace, scenario: "Scenario") -> "Iterator[dict[s
     from kvsim.study.executors import opened
 
     fleet = scenario.settings.fleet
-    if fleet is None or not ROUTERS[fleet.router.name].stateless:
-        stateless = ", ".join(name for name, router in ROUTERS.items() if router.stateless)
-        raise InputError(f"--jobs, --cluster: work is shared out for a fleet whose router is one of {stateless}")
+    stateless = [name for name, router in ROUTERS.items() if router.stateless]
+    if fleet is None or fleet.router.name not in stateless:
+        raise InputError(
+            f"--jobs, --cluster: work is shared out for a fleet whose router is one of {', '.join(stateless)}"
+        )
     with opened(jobs=args.jobs, cluster=args.cluster) as workers:
         yield {"executor": workers.executor}
 

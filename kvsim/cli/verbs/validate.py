@@ -8,6 +8,8 @@ from typing import Any
 from kvsim.cli.options import add_output_options, one_thread
 
 DATA_VARIABLE = "KVSIM_DATA"
+RECORDED = {"TTFT": "ttft_s.mean", "TPOT": "tpot_s.mean", "E2E": "e2e_s.mean"}
+"""What a line says of a recorded run."""
 
 
 def add(subparsers: Any) -> None:
@@ -25,7 +27,16 @@ def add(subparsers: Any) -> None:
         help="a folder with any of the known tables (kernel_gemm.csv, e2e_serving.csv, ...); default: what "
         f"{DATA_VARIABLE} names, else the small set that comes with kvsim",
     )
+    parser.add_argument(
+        "--calibration", metavar="FILE", help="a calibration that `kvsim calibrate fit` wrote, over the one of kvsim"
+    )
     parser.add_argument("-o", metavar="DIR", dest="folder", help="write the report and its figures there")
+    parser.add_argument(
+        "--expected",
+        metavar="FILE",
+        help="write the errors of served runs by class there, which `run`, `compare` and figures state (needs served "
+        "tables in DIR)",
+    )
     add_output_options(parser, "print the scores as JSON, and nothing else")
     parser.set_defaults(execute=execute)
 
@@ -42,17 +53,43 @@ def execute(args: argparse.Namespace) -> int:
         from kvsim.reporting.run_folder import check_writable
 
         check_writable(args.folder)
+    if args.expected is not None:
+        from kvsim.reporting.run_folder import check_file
+
+        check_file(args.expected, "--expected")
+    own = None
+    if args.calibration is not None:
+        from kvsim.timing.fitting.calibration import read
+
+        own = read(Path(args.calibration))
     named = args.data or os.environ.get(DATA_VARIABLE)
-    found = validate(Path(named) if named else sample_folder())
+    folder = Path(named) if named else sample_folder()
+    found = validate(folder, own)
     if args.folder is not None:
         from kvsim.reporting.validation.report import write_validation
+        from kvsim.study.validation.recorded import recorded_runs
 
-        write_validation(found, args.folder)
+        write_validation(found, args.folder, recorded_runs(folder)[0])
+    if args.expected is not None:
+        _write_expected(found, args.expected)
     if args.json:
         print_json(found)
     else:
         _print(args, found)
     return 0
+
+
+def _write_expected(found: Mapping[str, Any], file: str) -> None:
+    """The data file that answers look their error up in, with where it comes from."""
+    from kvsim.errors import InputError
+    from kvsim.metrics.result import to_json, write_whole
+
+    if not found["expected_errors"]:
+        raise InputError(
+            "--expected: no served run was scored; give a folder with e2e_serving.csv or another such table"
+        )
+    about = {"written_by": "kvsim validate --expected", "provenance": found["provenance"]}
+    write_whole(Path(file), to_json(found["expected_errors"] | about).encode())
 
 
 def _print(args: argparse.Namespace, found: Mapping[str, Any]) -> None:
@@ -76,6 +113,9 @@ def _print(args: argparse.Namespace, found: Mapping[str, Any]) -> None:
         out.print()
     for goal in found["summary"]["targets"]:
         print_text(out, goal_line(goal))
+    for run in found["recorded_runs"]:
+        off = [f"{name} {100 * run['rows'][key]['error']:+.1f} %" for name, key in RECORDED.items()]
+        print_text(out, f"replayed {run['name']}: mean {', '.join(off)}")
     for one in found["skipped"]:
         print_text(out, f"skipped {one['rows']} rows: {one['reason']}", "dim")
     for line in found["not_scored_here"]:

@@ -1,7 +1,7 @@
 """The seam between a fleet and its router: the router sees counters of each replica, and answers with one of them."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from kvsim.content import Content
 from kvsim.request import Request
@@ -33,6 +33,21 @@ class Router(Protocol):
 
     def choose(self, request: Request, members: Sequence[Member]) -> Member:
         """One of `members`, which are never none and in order of their numbers. May mutate the router only."""
+
+
+class RouterKind(Protocol):
+    """Makes routers of one kind; see `Router` for what its properties say."""
+
+    @property
+    def stateless(self) -> bool:
+        """See `Router`."""
+
+    @property
+    def follows_caches(self) -> bool:
+        """See `Router`."""
+
+    def __call__(self, *args: Any, **options: Any) -> Router:
+        """Such a router."""
 
 
 class Caches(Protocol):

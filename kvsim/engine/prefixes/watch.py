@@ -34,8 +34,8 @@ class Follower(Protocol):
 class CacheWatch:
     """Listens to the cache of `allocator` from now on (a `CacheListener`).
 
-    `layers` says what hits are made of; with `kv_events` every change is kept. Unlike those, the record of residency
-    costs a few words for each content. `follower` is told every change as well.
+    `layers` says what hits are made of; with `kv_events` every change is kept. The record of residency costs a few
+    words for each content that may be asked for again. `follower` is told every change as well.
     """
 
     def __init__(
@@ -83,6 +83,10 @@ class CacheWatch:
         now_ps = self.moment()
         for one in self._told:
             one.cleared(now_ps)
+
+    def forgotten(self, pieces: Seq[Piece]) -> None:
+        """See `CacheListener`."""
+        self.residency.forgotten(pieces)
 
     def cut(self, piece: Piece, upper: Piece, tokens: int) -> None:
         """See `CacheListener`."""

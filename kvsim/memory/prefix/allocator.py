@@ -253,6 +253,10 @@ class PrefixAllocator(HeldBooks[Holding]):
         self.holdings.release(held)
         self.count()
 
+    def forget(self, streams: Iterable[int]) -> None:
+        """By the numbers of blocks that have them."""
+        self.holdings.forget(streams)
+
     def count(self) -> None:
         """Bring the counts of upkeep up to date. Mutates."""
         upkeep, pool = self.upkeep, self.pool

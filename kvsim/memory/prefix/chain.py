@@ -5,42 +5,71 @@ that two blocks have one number exactly when all tokens from the start of the se
 A block is one lookup whatever its size; a prompt of any length in one run is never spelled out in tokens.
 """
 
+from collections.abc import Iterable
+
 from kvsim.content import Content, Run
 
 _START = 0
 """What comes before the first block."""
 
+Numbers = dict[tuple[int, tuple[Run, ...]], int]
+"""By (number of the block before, tokens of this one)."""
+
 
 class Identities:
-    """The numbers of all block contents that one pool has seen, from 1 on in the order of their first look-up."""
+    """The numbers of the block contents that one pool has seen, from 1 on in the order of their first look-up.
 
-    __slots__ = ("_numbers",)
+    Those that begin alike up to the first token of an own stream (`content.own_stream`) are kept together, so that they
+    can be forgotten when nobody comes with it any more.
+    """
+
+    __slots__ = ("_last", "_own", "_shared")
 
     def __init__(self) -> None:
-        self._numbers: dict[tuple[int, tuple[Run, ...]], int] = {}
+        self._shared: Numbers = {}
+        self._own: dict[int, Numbers] = {}
+        """By the first own stream of those who have them."""
+        self._last = 0
 
-    def number(self, before: int, runs: tuple[Run, ...]) -> int:
-        """The number of the block that holds `runs` after the block numbered `before` (0: at the start)."""
-        return self._numbers.setdefault((before, runs), len(self._numbers) + 1)
+    def number(self, before: int, runs: tuple[Run, ...], stream: int | None = None) -> int:
+        """The number of the block that holds `runs` after the block numbered `before` (0: at the start).
+
+        `stream` is the first own stream in it or before it, if there is one.
+        """
+        numbers = self._shared if stream is None else self._own.setdefault(stream, {})
+        found = numbers.get((before, runs))
+        if found is None:
+            self._last += 1
+            found = numbers[before, runs] = self._last
+        return found
+
+    def forget(self, streams: Iterable[int]) -> list[int]:
+        """Nobody will come with these own streams any more: the numbers that only they had, not given again."""
+        return [number for stream in streams for number in self._own.pop(stream, {}).values()]
 
 
 class Chain:
     """The numbers of a sequence's full blocks, in order; worked out as far as somebody asks."""
 
-    __slots__ = ("_block_size", "_identities", "_numbers", "content")
+    __slots__ = ("_block_size", "_identities", "_numbers", "_own_from", "_stream", "content")
 
     def __init__(self, content: Content, *, block_size: int, identities: Identities) -> None:
         self.content = content
         self._block_size = block_size
         self._identities = identities
         self._numbers: list[int] = []
+        tokens, self._stream = content.first_own()
+        self._own_from = tokens // block_size
+        """The first block that has tokens of an own stream in it or before it."""
 
     def __getitem__(self, index: int) -> int:
         """The number of block `index`, all of whose tokens are known. O(1), after O(index) once."""
         numbers, size = self._numbers, self._block_size
         for block in range(len(numbers), index + 1):
             runs = self.content.part(block * size, (block + 1) * size)
-            numbers.append(self._identities.number(numbers[-1] if block else _START, runs))
+            before = numbers[-1] if block else _START
+            stream = None if block < self._own_from else self._stream
+            numbers.append(self._identities.number(before, runs, stream))
         return numbers[index]
 
     def span(self, first: int, end: int) -> list[int]:

@@ -5,7 +5,7 @@ this step, hits taken over, new blocks, full blocks put into the map. A block is
 scheduled, before it is computed (rule 5).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kvsim.content import Content
@@ -174,6 +174,12 @@ class Holdings:
             self.pool.free(reversed(table))
             holding.tables[number] = []
         holding.stored = 0
+
+    def forget(self, streams: Iterable[int]) -> None:
+        """No sequence with tokens of these own streams will be opened any more. Mutates; changes no answer."""
+        gone = self._identities.forget(streams)
+        if gone and self.pool.listener is not None:
+            self.pool.listener.forgotten(gone)
 
     def _end(self, want: Want) -> int:
         """The last token that it wants a slot for."""

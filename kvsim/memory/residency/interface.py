@@ -27,6 +27,9 @@ class CacheListener(Protocol):
     def removed(self, pieces: Seq[Piece], tokens: int, *, for_good: bool = False) -> None:
         """A copy of each is evicted, of `tokens` tokens. `for_good`: their content would come back as other pieces."""
 
+    def forgotten(self, pieces: Seq[Piece]) -> None:
+        """Nobody can ask for these any more, whether they are cached now, were, or never came to be."""
+
     def cleared(self) -> None:
         """Nothing is cached any more: whoever runs the engine has emptied it. That is no eviction."""
 

@@ -7,6 +7,7 @@ trace that is known from the start.
 """
 
 from array import array
+from collections.abc import Sequence
 
 
 class Recency:
@@ -38,6 +39,31 @@ class Recency:
     def between(self, earlier: int, later: int) -> int:
         """Tokens whose last touch lies after moment `earlier` and before moment `later`. Pure; O(log moments)."""
         return self._upto(later) - self._upto(earlier + 1) if later > earlier else 0
+
+    def merged(self, kept: Sequence[int]) -> "tuple[Recency, dict[int, int]]":
+        """The same for whoever asks for `kept` (rising) and for moments to come alone; and the new number of each.
+
+        What was touched between two of them is of one moment there. Pure; O(kept log moments).
+        """
+        weights: list[int] = []
+        numbers, told = {}, 0
+        for moment in kept:
+            below, upto = self._upto(moment), self._upto(moment + 1)
+            if below != told:
+                weights.append(below - told)
+            numbers[moment] = len(weights)
+            weights.append(upto - below)
+            told = upto
+        if self.tokens != told:
+            weights.append(self.tokens - told)
+        merged = Recency()
+        merged.moments, merged.tokens = len(weights), self.tokens
+        merged._sums.extend(weights)
+        for place in range(1, len(weights) + 1):
+            above = place + (place & -place)
+            if above <= len(weights):
+                merged._sums[above] += merged._sums[place]
+        return merged, numbers
 
     def _upto(self, moments: int) -> int:
         """Tokens of the first so many moments."""

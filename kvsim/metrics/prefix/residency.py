@@ -8,6 +8,9 @@ from kvsim.errors import CheckError
 from kvsim.metrics.histogram import DurationHistogram
 from kvsim.metrics.prefix.recency import Recency
 
+_MOMENTS = 1 << 12
+"""Fewer moments than this are not worth merging."""
+
 
 class Residency:
     """The record of one pool over a whole run, from what its cache tells; every token of a content counts.
@@ -15,7 +18,7 @@ class Residency:
     A content is touched when it is stored (by whoever computed it) and when an admission finds it. All copies of it
     count as one: it comes with the first and is gone with the last. Durations are in picoseconds, as vLLM's
     `kv_block_reuse_gap_seconds`, `kv_block_idle_before_evict_seconds` and `kv_block_lifetime_seconds` have them of
-    single blocks. Memory grows by a few words for each different content.
+    single blocks. Memory grows by a few words for each different content that may be asked for again.
     """
 
     def __init__(self) -> None:
@@ -37,6 +40,10 @@ class Residency:
         """The moment from which on every content that is cached now has been there."""
         self._copies: dict[Hashable, int] = {}
         """Of those that are cached more than once."""
+        self._last_stay: set[Hashable] = set()
+        """Those that are cached now and that nobody can ask for: gone with their eviction."""
+        self._room = _MOMENTS
+        """With so many moments those that nobody refers to become one with their neighbours."""
 
     def stored(self, now_ps: int, pieces: Iterable[Hashable], tokens: int) -> None:
         """Each of `pieces`, of so many tokens, is cached now, or in one copy more."""
@@ -70,7 +77,8 @@ class Residency:
             if copies == 1:
                 times = self._touched[piece], self._since.pop(piece)
                 ended[times] = ended.get(times, 0) + tokens
-                if for_good:
+                if for_good or piece in self._last_stay:
+                    self._last_stay.discard(piece)
                     del self._touched[piece]
             elif copies > 2:
                 self._copies[piece] = copies - 1
@@ -78,11 +86,21 @@ class Residency:
             self.idle.add(now_ps - self._times_ps[last], gone)
             self.lifetime.add(now_ps - self._times_ps[since], gone)
 
+    def forgotten(self, pieces: Iterable[Hashable]) -> None:
+        """Nobody can ask for these any more."""
+        touched, since = self._touched, self._since
+        for piece in pieces:
+            if piece in since:
+                self._last_stay.add(piece)
+            else:
+                touched.pop(piece, None)
+
     def cleared(self) -> None:
         """All is gone, and forgotten: whoever runs the engine has emptied the cache. That counts as no eviction."""
         self._touched.clear()
         self._since.clear()
         self._copies.clear()
+        self._last_stay.clear()
 
     def begins(self) -> None:
         """The run begins: what is cached by now was there before it, and what happened to that until now is no part of
@@ -135,6 +153,21 @@ class Residency:
         if not self._times_ps or self._times_ps[-1] != now_ps:
             if self._times_ps and now_ps < self._times_ps[-1]:
                 raise CheckError(f"the cache changes at {now_ps} ps, after it has changed at {self._times_ps[-1]} ps")
+            if len(self._times_ps) >= self._room:
+                self._merge_moments()
             self._times_ps.append(now_ps)
             self._recency.open()
         return len(self._times_ps) - 1
+
+    def _merge_moments(self) -> None:
+        """Before a new one: keep apart those that contents refer to; between two of these only sums are asked for."""
+        kept = sorted({*self._touched.values(), *self._since.values()})
+        merged, numbers = self._recency.merged(kept)
+        times_ps = array("q", bytes(8 * merged.moments))
+        for old, new in numbers.items():
+            times_ps[new] = self._times_ps[old]
+        self._recency, self._times_ps = merged, times_ps
+        for moments in (self._touched, self._since):
+            moments.update([(piece, numbers[moment]) for piece, moment in moments.items()])
+        # So that the work is a share of what is recorded in between.
+        self._room = len(times_ps) + len(self._touched) + len(self._since) + _MOMENTS

@@ -33,6 +33,9 @@ class Pieces(Protocol):
         `rests` holds, by when nothing ran any more, the slots that stayed cached from then on (missing: none).
         """
 
+    def of_replica(self, number: int) -> "Pieces":
+        """Where the records of one replica of a fleet go."""
+
     def tables(self) -> Mapping[str, Mapping[str, Sequence[object]]]:
         """All tables by name and column, once everything was handed over."""
 
@@ -55,6 +58,10 @@ class Dropped:
         self, series: "array[int]", rests: Mapping[int, int], pool_slots: int, *, has_holes: bool, last: bool
     ) -> None:
         """See `Pieces`."""
+
+    def of_replica(self, number: int) -> "Dropped":
+        """See `Pieces`."""
+        return self
 
     def tables(self) -> "NoTables":
         """None of them."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvsim.metrics.columns import COLUMNS
 from kvsim.metrics.requests.records import Ended, Event, Loss
-from kvsim.metrics.tables.interface import PIECE_ROWS
+from kvsim.metrics.tables.interface import PIECE_ROWS, Dropped
 from kvsim.metrics.tables.rows import MemoryRows, Table, event_rows, preemption_rows, request_rows, step_rows
 
 if TYPE_CHECKING:
@@ -62,6 +62,10 @@ class ParquetPieces:
             self._memory = MemoryRows(pool_slots, has_holes=has_holes)
         self._add("steps", step_rows(series))
         self._add("memory", self._memory.of(series, rests, last=last))
+
+    def of_replica(self, number: int) -> Dropped:
+        """See `Pieces`; a fleet is recorded replica by replica, and has no files of its own."""
+        return Dropped()
 
     def tables(self) -> "FileTables":
         """See `Pieces`. Ends the files."""

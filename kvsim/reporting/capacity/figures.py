@@ -4,6 +4,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kvsim.capacity.answers.expected import expected_error, in_words
 from kvsim.capacity.plan import Plan
 from kvsim.metrics.result import to_json, write_whole
 from kvsim.reporting.style import FOOTER_LETTERS, INK, PALE_INK, house_style, new_figure, save_figure
@@ -91,5 +92,5 @@ def _length(tokens: int) -> str:
 def _footer(figure: "Figure", made: Plan) -> None:
     low, high = made.tokens.low, made.tokens.high
     text = f"kvsim {__version__} · {made.provenance['policy'].partition(' (')[0]} · {low:,.0f} to {high:,.0f} tokens"
-    lines = textwrap.fill(text, FOOTER_LETTERS)
+    lines = textwrap.fill(f"{text} · {in_words(expected_error(made))}", FOOTER_LETTERS)
     figure.text(0.012, 0.01, lines, fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25)

@@ -7,6 +7,8 @@ from typing import Any
 from kvsim.metrics.result import to_json, write_whole
 from kvsim.reporting.style import house_style, save_figure
 from kvsim.reporting.validation.figures import bars
+from kvsim.reporting.validation.recorded import draw_runs, section
+from kvsim.study.recorded.session import Compared
 
 TITLES = {
     "unseen_model": "Unseen shapes and models, on GPUs that were fitted",
@@ -26,8 +28,11 @@ are others', published; nothing here was measured by kvsim.
 """
 
 
-def write_validation(found: Mapping[str, Any], folder: str | Path) -> list[Path]:
-    """Write `README.md`, `validation.json` and `validation.png|svg` into `folder`, made if it is not there."""
+def write_validation(found: Mapping[str, Any], folder: str | Path, runs: Sequence[Compared] = ()) -> list[Path]:
+    """Write `README.md`, `validation.json` and `validation.png|svg` into `folder`, made if it is not there.
+
+    `runs` are the recorded runs that `found` tells of, for their figures.
+    """
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     written = [
@@ -36,7 +41,7 @@ def write_validation(found: Mapping[str, Any], folder: str | Path) -> list[Path]
     ]
     with house_style():
         figure = bars(found["summary"]["unseen_model"], found["summary"]["unseen_gpu"])
-    return written + save_figure(figure, target, "validation")
+    return written + save_figure(figure, target, "validation") + draw_runs(runs, target)
 
 
 def _short(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,7 +49,7 @@ def _short(found: Mapping[str, Any]) -> dict[str, Any]:
     return {
         key: value
         for key, value in found.items()
-        if key not in ("groups", "first_token", "unseen_gpu", "unseen_release")
+        if key not in ("groups", "first_token", "unseen_gpu", "unseen_release", "expected_errors")
     }
 
 
@@ -52,6 +57,7 @@ def _report(found: Mapping[str, Any]) -> str:
     summary = found["summary"]
     lines = [HEAD, "## Goals", "", "| goal | median % | p95 % | n | met |", "|" + " --- |" * 5]
     lines += [_goal(goal) for goal in summary["targets"]]
+    lines += section(found["recorded_runs"])
     for part, title in TITLES.items():
         if summary[part]:
             lines += ["", f"## {title}", "", *_table(summary[part], ("source", "family", "kind"))]

@@ -1,26 +1,126 @@
-"""Step times by name."""
+"""Step times by name, and where they are extrapolated."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from kvsim.catalog.engines import Profile
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import gpu
+from kvsim.scenario.deployment import chosen
+from kvsim.scenario.resolve import Scenario
+from kvsim.scenario.schema.serving import NoCacheSettings
 from kvsim.scenario.schema.settings import Settings
+from kvsim.timing.expected import expected_error, unknown_error
+from kvsim.timing.host_share import HostShareTiming
 from kvsim.timing.interface import StepTiming
 from kvsim.timing.roofline import RooflineParameters, RooflineTiming
+from kvsim.timing.steps.graphs import EAGER, graphs
+
+if TYPE_CHECKING:
+    from kvsim.timing.fitting.calibration import Calibration
 
 
 def timing_of(
-    settings: Settings,
+    scenario: Scenario,
     rules: Profile,
     footprint: Footprint,
     parameters: RooflineParameters,
     *,
     block_size: int | None,
+    page_bytes: int | None,
 ) -> StepTiming:
-    """Step times as the scenario asks for them; `block_size`: slots that attention looks up at a time, None: none."""
-    card = gpu(settings.gpu)
-    roofline = RooflineTiming(footprint, card, parameters, block_size=block_size)
-    if settings.timing.name == "roofline":
-        return roofline
-    from kvsim.timing.calibrated import CalibratedTiming  # late: it reads the calibrations
+    """Step times as the scenario asks for them.
 
-    return CalibratedTiming(footprint, card, roofline, engine=rules.engine, version=rules.version)
+    `block_size`: slots that attention looks up at a time, `page_bytes`: memory that is mapped at a time; None: none.
+    """
+    settings = scenario.settings
+    card, placement = gpu(settings.gpu), settings.placement
+    sequences = chosen(settings.engine.max_num_seqs, rules.max_num_seqs)
+    captured = graphs(rules.engine, rules.version, card, sequences)
+    if captured is not None and settings.engine.enforce_eager:
+        captured = EAGER
+    known = calibration_of(scenario)
+    roofline = RooflineTiming(
+        footprint,
+        card,
+        parameters,
+        block_size=block_size,
+        gpu_share=1 - placement.host_share,
+        graphs=captured,
+    )
+    timing: StepTiming = roofline
+    if settings.timing.name == "calibrated":
+        from kvsim.timing.calibrated import CalibratedTiming  # late: it reads the calibrations
+
+        timing = CalibratedTiming(
+            footprint,
+            card,
+            roofline,
+            engine=rules.engine,
+            version=rules.version,
+            calibration=known,
+            graphs=captured,
+            block_size=block_size,
+            page_bytes=page_bytes,
+        )
+    if not placement.host_share:
+        return timing
+    return HostShareTiming(
+        timing,
+        share=placement.host_share,
+        kv_bytes=footprint.kv_bytes_per_token,
+        link_bytes_per_s=roofline.host_bytes_per_s,
+        overlapped=placement.overlapped,
+    )
+
+
+def placed(settings: Settings) -> dict[str, str]:
+    """Where the KV lies that is not on the GPU, as a line of the provenance; nothing where all of it is."""
+    placement = settings.placement
+    if not placement.host_share:
+        return {}
+    how = "beside the GPU's work" if placement.overlapped else "before the GPU's work"
+    return {"placement": f"{100 * placement.host_share:g} % of each request's KV on the host, read {how}"}
+
+
+def expected_error_of(settings: Settings, rules: Profile, footprint: Footprint) -> dict[str, Any]:
+    """How far step times are expected to be off; no measured run kept nothing, or had parameters of a user's own."""
+    if isinstance(settings.allocator, NoCacheSettings):
+        return unknown_error("no engine that keeps nothing was measured")
+    if settings.placement.host_share:
+        return unknown_error("no run with a part of its KV on the host was measured")
+    if settings.timing.parameters:
+        return unknown_error("the scenario gives parameters of its own")
+    if settings.timing.file is not None:
+        return unknown_error("no served run was measured with the scenario's own calibration")
+    return expected_error(settings.timing.name, footprint.model, gpu(settings.gpu), rules.engine, rules.version)
+
+
+def calibration_of(scenario: Scenario) -> "Calibration | None":
+    """The calibration that the scenario names; None: the one that comes with kvsim, or none is needed."""
+    if scenario.calibration is None:
+        return None
+    from kvsim.timing.fitting.calibration import read  # late: few scenarios have one
+
+    return read(Path(scenario.calibration))
+
+
+def extrapolated(
+    scenario: Scenario, rules: Profile, footprint: Footprint, *, block_size: int | None, max_model_len: int
+) -> list[str]:
+    """Sentences on where this run may leave what its GPU has measured."""
+    known = calibration_of(scenario)
+    if known is None:
+        return []
+    from kvsim.timing.fitting.ranges import Asked, beyond
+
+    engine, model = scenario.settings.engine, footprint.model
+    heads = max(1.0, (model.full_kv_heads or model.heads) / footprint.tensor_parallel)
+    asked = Asked(
+        sequences=chosen(engine.max_num_seqs, rules.max_num_seqs),
+        tokens=chosen(engine.max_num_batched_tokens, scenario.token_budget),
+        context=max_model_len,
+        group=model.heads / footprint.tensor_parallel / heads,
+        block=block_size,
+    )
+    return list(beyond(known, gpu(scenario.settings.gpu).name, asked))

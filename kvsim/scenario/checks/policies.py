@@ -51,6 +51,7 @@ def engine_policies(engine: Plain, rules: "Profile", data: Plain) -> Iterator[Mi
         yield Mistake("allocator.name", "radix", problem, "set engine.scheduler: continuous, or use allocator: paged")
     elif caches and not followed:
         yield from _prefix_caching(engine, rules, scheduler)
+    yield from _placement(data)
     samples = _whole(data.get("workload"), "samples", 1)
     seats = engine.get("max_num_seqs", rules.max_num_seqs)
     workload = data.get("workload")
@@ -67,6 +68,16 @@ def engine_policies(engine: Plain, rules: "Profile", data: Plain) -> Iterator[Mi
     if isinstance(seats, int) and samples > seats:
         problem = f"is more than the {seats} sequences that run at once (engine.max_num_seqs)"
         yield Mistake("workload.samples", samples, problem, f"ask for at most {seats}")
+
+
+def _placement(data: Plain) -> Iterator[Mistake]:
+    """Only slots that block tables or trees lead to can lie in two places."""
+    placement, allocator = data.get("placement"), data.get("allocator")
+    share = placement.get("host_share") if isinstance(placement, dict) else None
+    name = allocator.get("name", "paged") if isinstance(allocator, dict) else "paged"
+    if share and name not in ("paged", "radix"):
+        problem = f"puts a part of each request's KV on the host, which allocator {name} cannot"
+        yield Mistake("placement.host_share", share, problem, "use allocator: paged or radix, or leave it out")
 
 
 FOLLOWED = {"vllm": "paged", "sglang": "radix"}

@@ -71,7 +71,6 @@ NOT_MODELLED_YET = {
     "data_parallel": "data parallelism",
     "data_parallel_size": "data parallelism",
     "dp": "data parallelism",
-    "replicas": "more than one replica",
     "cpu_offload_gb": "offloading to the host",
     "enable_lora": "LoRA",
 }

@@ -13,6 +13,7 @@ Format = Literal[
     "lengths",
     "splitwise",
     "blis",
+    "recorded-run",
     "mooncake",
     "bailian",
     "servegen-offline",

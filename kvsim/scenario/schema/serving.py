@@ -86,6 +86,9 @@ class EngineSettings(Part):
     """Host memory for swapped requests, per GPU."""
     flush: FlushSettings | None = None
     """When the prefix cache is emptied; absent: never."""
+    enforce_eager: bool = False
+    """Whether the engine captures no CUDA graphs: decode batches are not padded to captured sizes, each kernel is
+    launched by the host, and graphs hold no memory (vLLM's `--enforce-eager`, SGLang's `--disable-cuda-graph`)."""
 
 
 class PagedSettings(Part):
@@ -179,6 +182,17 @@ class PoolSettings(Part):
     """Memory for KV, per GPU."""
 
 
+class PlacementSettings(Part):
+    """Where the KV of live requests lies: `pool` and `capacity` say what the GPU holds, and the rest is on the
+    host."""
+
+    host_share: Annotated[Share, Field(le=0.99)] = 0.0
+    """The part of each request's KV in host memory, read over the host link in every step; the pool grows by it: at 0.5
+    to twice the tokens. Allocators `paged` and `radix` only."""
+    overlapped: bool = True
+    """Whether the host link reads while the GPU computes: a step takes the longer of the two, else both."""
+
+
 class CapacitySettings(Part):
     """The GPU's memory budget, from which the pool follows where `pool` is absent. Sizes absent here are estimated,
     as by `kvsim capacity`."""
@@ -194,15 +208,19 @@ class CapacitySettings(Part):
 
 
 class TimingSettings(Part):
-    """How long a step takes: `roofline` from the data sheet, `calibrated` from fits to published measurements.
+    """How long a step takes: `roofline` from the data sheet, `calibrated` from fits to published measurements, or to
+    those of your own GPU.
 
-    The keys beside `name` are parameters of the roofline, as numbers from 0 on.
+    The keys beside `name` and `file` are parameters of the roofline, as numbers from 0 on.
     """
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Annotated[float, Field(ge=0)]] = Field(init=False)
 
     name: Literal["roofline", "calibrated"] = "roofline"
+    file: Annotated[str, Field(min_length=1)] | None = None
+    """Of `calibrated`: a calibration that `kvsim calibrate fit` wrote, relative to the scenario's file; absent: the one
+    that comes with kvsim."""
 
     @property
     def parameters(self) -> dict[str, float]:

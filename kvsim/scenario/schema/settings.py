@@ -13,6 +13,7 @@ from kvsim.scenario.schema.serving import (
     EngineSettings,
     ModelSettings,
     PagedSettings,
+    PlacementSettings,
     PoolSettings,
     TimingSettings,
 )
@@ -43,6 +44,8 @@ class Settings(Part):
     """How KV memory is given out, by name or with options; absent: as the engine's profile does."""
     pool: PoolSettings | None = None
     """The size of the KV pool given outright; absent: what `capacity` leaves."""
+    placement: PlacementSettings = Field(default_factory=PlacementSettings)
+    """Where KV lies: on the GPU, or a part of it on the host."""
     capacity: CapacitySettings = Field(default_factory=CapacitySettings)
     """The GPU's memory budget, used where `pool` is absent."""
     timing: TimingSettings = Field(default_factory=TimingSettings)

@@ -11,9 +11,12 @@ import numpy as np
 
 from kvsim.errors import InputError
 from kvsim.study.validation import kernels
+from kvsim.study.validation.expected import expected_errors
 from kvsim.study.validation.layers import layers
+from kvsim.study.validation.recorded import recorded_runs
 from kvsim.study.validation.scores import Scored, cliffs, errors, groups, kv_bound, spread, summary
 from kvsim.study.validation.served import score as served
+from kvsim.study.validation.served.closed_loop import features
 from kvsim.study.validation.served.runs import ServedRun, why_not
 from kvsim.study.validation.served.shipped import shipped_engines
 from kvsim.study.validation.served.tables import TABLES as SERVED_TABLES
@@ -25,24 +28,24 @@ from kvsim.timing.fitting.kernel_tables import read_folder
 
 FIRST_TOKEN = "ttft"
 """A served row has a first token beside its steps: scored apart, so that `groups` has every row once."""
-RECORDED = "vllm_run_*_requests.csv"
 
 
-def validate(folder: Path) -> dict[str, Any]:
-    """Score every known table of `folder` on held-out groups.
+def validate(folder: Path, own: Calibration | None = None) -> dict[str, Any]:
+    """Score every known table of `folder` on held-out groups; fits of `own` stand over those that come with kvsim.
 
     `groups`: unseen shapes of kernels and unseen models of served runs, every row once; `first_token`: times to first
     token of the same runs; `unseen_gpu` and `unseen_release` in the same form; `skipped` counts rows by reason;
-    `summary` puts rows together. Raises InputError where nothing is known.
+    `summary` puts rows together; `recorded_runs` are replayed. Raises InputError where nothing is known.
     """
     measured, runs = read_folder(folder), read_runs(folder)
     usable, skipped = usable_runs(runs)
     skipped.update(measured.skipped)
     skipped.update(runs.empty)
-    if not measured.samples and not usable:
+    recorded, left = recorded_runs(folder)
+    if not measured.samples and not usable and not recorded:
         names = ", ".join([*list(KERNEL_TABLES)[:2], *list(SERVED_TABLES)[:2]])
         raise InputError(f"{folder}: holds no table that can be scored; known are files such as {names}")
-    known = shipped()
+    known = shipped() if own is None else own.over(shipped())
     calibration = merged(known, calibrate(measured, strict=False))
     engines = shipped_engines()
     seen = list(kernels.unseen_shapes(measured.samples, known))
@@ -50,20 +53,24 @@ def validate(folder: Path) -> dict[str, Any]:
     blind = list(kernels.unseen_gpu(measured.samples, calibration))
     blind += list(layers(folder, blind))
     releases: list[Scored] = []
+    expected: dict[str, Any] = {}
     if usable:
         seen += served.unseen_models(usable, calibration, engines)
         blind += served.unseen_gpu(usable, calibration, engines)
         releases = served.unseen_release(usable, calibration, engines)
+        expected = expected_errors(
+            {"model": seen, "gpu": blind, "engine": releases}, usable, features(usable, calibration)
+        )
     rows = measured.rows + runs.rows
     missing = sum(skipped.values())
-    recorded = sum(1 for _ in folder.rglob(RECORDED))
     return {
         "groups": groups(one for one in seen if one.family != FIRST_TOKEN),
         "first_token": groups(one for one in seen if one.family == FIRST_TOKEN),
         "skipped": [{"reason": reason, "rows": count} for reason, count in sorted(skipped.items())],
         "rows": rows,
         "scored_rows": rows - missing,
-        "not_scored_here": [f"{recorded} recorded runs: a replay of the engine compares those"] if recorded else [],
+        "recorded_runs": [run.as_json() for run in recorded],
+        "not_scored_here": left,
         "unseen_gpu": groups(blind),
         "unseen_release": groups(releases),
         "summary": {
@@ -76,7 +83,8 @@ def validate(folder: Path) -> dict[str, Any]:
             "targets": targets(seen, blind),
         },
         "kv_bound_rows": cliffs(seen),
-        "provenance": {"calibration": known.provenance, "inputs_sha256": measured.hashes},
+        "expected_errors": expected,
+        "provenance": {"calibration": known.provenance, "inputs_sha256": measured.hashes | runs.hashes},
     }
 
 

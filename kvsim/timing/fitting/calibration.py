@@ -1,12 +1,13 @@
 """A calibration: fitted parameters by GPU and family as data, and what stands in for a GPU or family without any.
 
 Order of stand-ins, each said in `provenance`: the GPU's own fit; the median of fits of its architecture; the median of
-all GPUs' fits; a narrower type's family borrows from the next wider one's.
+all GPUs' fits; a narrower type's family borrows from the next wider one's. A card without fits of its own whose copies
+and matrix products are published has these instead of its relatives' (`attained`).
 """
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -15,11 +16,16 @@ from typing import Any
 from kvsim.errors import InputError
 from kvsim.timing.families import device, family
 from kvsim.timing.families.interface import starts
+from kvsim.timing.families.measured import STANDS_FOR
+from kvsim.timing.fitting.attained import attained
 from kvsim.timing.fitting.robust import Fitted, median_of
 
 FITTED = "fitted to published measurements"
+ON_THIS_GPU = "calibrated on this GPU"
+EMULATED = "fitted to emulated times, which no GPU took"
 DATASHEET = "datasheet and the median of other GPUs' efficiencies"
 STARTS = "datasheet and stated efficiencies"
+ATTAINED = "published copies and matrix products of the card, else the median of other GPUs' efficiencies"
 
 BORROWS = {
     "linear:fp4": "linear:fp8",
@@ -53,6 +59,8 @@ class Entry:
     p90_abs_error: float
     groups: tuple[str, ...] = ()
     """Shapes that the fit has seen."""
+    provenance: str = ""
+    """Where it comes from, if it is not where the calibration as a whole does."""
 
     def as_json(self) -> dict[str, Any]:
         """For a data file: every parameter with unit, value and standard error."""
@@ -62,7 +70,7 @@ class Entry:
                 name: {
                     "value": _short(value),
                     "standard_error": _short(value * self.relative_errors[name]),
-                    "unit": units[name],
+                    "unit": units.get(name, "1"),  # factors of sizes that only this GPU was asked for have none
                 }
                 for name, value in self.values.items()
             },
@@ -82,6 +90,10 @@ class Calibration:
 
     entries: Mapping[tuple[str, str], Entry] = field(default_factory=dict)
     provenance: str = FITTED
+    blind: frozenset[str] = frozenset()
+    """GPUs of which nothing but the data sheet may be used."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """Of a calibration on the user's own GPU: the machine, what was accepted, counts, the drift of its anchors."""
 
     @cached_property
     def gpus(self) -> tuple[str, ...]:
@@ -89,27 +101,63 @@ class Calibration:
         return tuple(sorted({gpu for gpu, _ in self.entries}))
 
     def without(self, gpus: Iterable[str]) -> "Calibration":
-        """The same fits but those of these GPUs."""
-        left = set(gpus)
-        return Calibration({key: one for key, one in self.entries.items() if key[0] not in left}, self.provenance)
+        """The same but those fits, and published rates, of these GPUs."""
+        left = self.blind | set(gpus)
+        kept = {key: one for key, one in self.entries.items() if key[0] not in left}
+        return Calibration(kept, self.provenance, frozenset(left), self.about)
+
+    def over(self, others: "Calibration") -> "Calibration":
+        """These fits, and of `others` those that none of these stands for; each keeps its provenance."""
+        own = {(gpu, name.partition(":")[0]) for gpu, name in self.entries if name.startswith("prefill_attention")}
+        below = {
+            key: replace(one, provenance=one.provenance or others.provenance)
+            for key, one in others.entries.items()
+            # Of prompts one kind of kernel fits a GPU: another's fit to it would stand beside the one chosen here.
+            if (key[0], key[1].partition(":")[0]) not in own
+        }
+        return Calibration({**below, **self.entries}, self.provenance, self.blind, self.about)
 
     def values(self, gpu: str, name: str) -> tuple[dict[str, float], str]:
         """(parameters of that family on that GPU, where they come from)."""
         own = self.entries.get((gpu, name))
         if own is not None:
-            return own.values, self.provenance
+            return own.values, own.provenance or self.provenance
+        values, where = self._relatives(gpu, name)
+        measured = None if gpu in self.blind else attained(gpu, name, values)
+        return (values, where) if measured is None else (measured, ATTAINED)
+
+    def _relatives(self, gpu: str, name: str) -> tuple[dict[str, float], str]:
+        """What stands in for a fit of that family on that GPU."""
+        lenders = self._lenders(gpu, name)
+        if not lenders:
+            return starts(family(name)), STARTS
+        if lenders[0].gpu == gpu:
+            return lenders[0].values, lenders[0].provenance or self.provenance
+        return median_of({one.gpu: one.values for one in lenders}), DATASHEET
+
+    def ranges(self, gpu: str, name: str) -> dict[str, tuple[float, float]]:
+        """The shapes that the same fits have seen, from the least to the most of each column."""
+        found: dict[str, tuple[float, float]] = {}
+        for one in self._lenders(gpu, name):
+            for column, (low, high) in one.ranges.items():
+                known = found.get(column, (low, high))
+                found[column] = min(known[0], low), max(known[1], high)
+        return found
+
+    def _lenders(self, gpu: str, name: str) -> list[Entry]:
+        """The fits that `values` rests on: one of the GPU's own, or several of others."""
+        own = self.entries.get((gpu, name))
+        if own is not None:
+            return [own]
         arch = device(gpu).arch
-        others = {one.gpu: one.values for (_, kind), one in self.entries.items() if kind == name}
-        near = {other: values for other, values in others.items() if device(other).arch == arch}
+        others = [one for (_, kind), one in self.entries.items() if kind == name]
+        near = [one for one in others if device(one.gpu).arch == arch]
         if near:
-            return median_of(near), DATASHEET
-        if name in BORROWS and (gpu, BORROWS[name]) in self.entries:
-            return self.values(gpu, BORROWS[name])
-        if others:
-            return median_of(others), DATASHEET
-        if name in BORROWS:
-            return self.values(gpu, BORROWS[name])
-        return starts(family(name)), STARTS
+            return near
+        borrowed = BORROWS.get(name)
+        if borrowed is not None and ((gpu, borrowed) in self.entries or not others):
+            return self._lenders(gpu, borrowed)
+        return others
 
     def parameters(self, gpu: str) -> "Parameters":
         """Every family's parameters for that GPU, looked up on first use."""
@@ -129,7 +177,8 @@ class Calibration:
 
 
 class Parameters(dict[str, Mapping[str, float]]):
-    """Parameters by family of one GPU; a family is looked up when it is first asked for.
+    """Parameters by family of one GPU; a family is looked up when it is first asked for, those that its own
+    microbenchmarks decided are there from the start.
 
     In a model, engines fuse the quantisation of activations into the kernel before: narrow linear layers keep the fixed
     cost of the 16-bit ones and lose the time of quantising that a lone micro-benchmark shows.
@@ -138,6 +187,9 @@ class Parameters(dict[str, Mapping[str, float]]):
     def __init__(self, calibration: Calibration, gpu: str) -> None:
         super().__init__()
         self._calibration, self._gpu = calibration, gpu
+        for name in set(STANDS_FOR.values()):
+            if (gpu, name) in calibration.entries:
+                self[name] = calibration.entries[gpu, name].values
 
     def __missing__(self, name: str) -> Mapping[str, float]:
         values, _ = self._calibration.values(self._gpu, name)
@@ -158,14 +210,19 @@ def to_json(calibration: Calibration) -> dict[str, Any]:
     by_gpu: dict[str, Any] = {}
     for gpu, name in sorted(calibration.entries):
         by_gpu.setdefault(gpu, {})[name] = calibration.entries[gpu, name].as_json()
-    return {"format": "kvsim calibration 1", "provenance": calibration.provenance, "gpus": by_gpu}
+    found = {"format": "kvsim calibration 1", "provenance": calibration.provenance, "gpus": by_gpu}
+    return found | ({"about": dict(calibration.about)} if calibration.about else {})
 
 
 def read(path: Path) -> Calibration:
     """The calibration in a file that `kvsim calibrate fit` wrote. Raises InputError naming the file."""
     try:
         return of_json(json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); give a calibration that `kvsim calibrate fit` wrote"
+        ) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}: is no calibration ({error!r}); `kvsim calibrate fit` writes one") from None
 
 
@@ -188,7 +245,7 @@ def of_json(data: Mapping[str, Any]) -> Calibration:
                 float(one["p90_abs_error"]),
                 tuple(one["shapes"]),
             )
-    return Calibration(entries, data["provenance"])
+    return Calibration(entries, data["provenance"], about=data.get("about", {}))
 
 
 def shipped() -> Calibration:

@@ -26,11 +26,24 @@ class Overheads:
 
 def overheads(engine: str, version: str) -> tuple[str, Overheads]:
     """(name of the measured engine, its overheads): of the engine itself where it was measured, else of vLLM."""
-    measured = _measured()
-    name = engine if engine in measured else "vllm"
-    if name == "vllm" and _release(version) < FIRST_VLLM:
-        name = "vllm-2023"
-    return name, Overheads(**{one.name: measured[name][one.name] for one in fields(Overheads)})
+    name = measured_engine(engine, version) or "vllm"
+    return name, Overheads(**{one.name: _measured()[name][one.name] for one in fields(Overheads)})
+
+
+def measured_engine(engine: str, version: str) -> str | None:
+    """The generation of that engine that was measured: `vllm`, `vllm-2023`, `sglang`; None where none was."""
+    if engine not in _measured():
+        return None
+    return "vllm-2023" if engine == "vllm" and release(version) < FIRST_VLLM else engine
+
+
+EAGER_ENGINE = "vllm-2023"
+"""The measured engine that had no CUDA graphs: Python launched every kernel (vLLM before 0.2.7, Splitwise's runs)."""
+
+
+def eager_layer_us() -> float:
+    """What a layer takes beside its measured kernels where each is launched by the host, in microseconds."""
+    return _measured()[EAGER_ENGINE]["layer_us"]
 
 
 @cache
@@ -42,7 +55,7 @@ def _measured() -> Mapping[str, Mapping[str, float]]:
     }
 
 
-def _release(version: str) -> tuple[int, ...]:
-    """(0, 33) for "0.33.1"; a release that states no number is the newest."""
-    parts = [int(part) for part in version.split(".")[:2] if part.isdecimal()]
+def release(version: str) -> tuple[int, ...]:
+    """(0, 33, 1) for "0.33.1"; a release that states no number is the newest."""
+    parts = [int(part) for part in version.split(".")[:3] if part.isdecimal()]
     return tuple(parts) if parts else (1 << 30,)

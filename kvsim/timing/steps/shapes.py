@@ -156,6 +156,11 @@ class Shapes:
         return Matrix(self.model.vocab / self.layout.tensor_parallel, self.model.hidden, 1, "bf16")
 
     @property
+    def experts_family(self) -> str:
+        """The family of the routed experts; published 8-bit checkpoints keep a scale for each block of numbers."""
+        return f"moe:{'fp8_block' if self.dtype == 'fp8' else self.dtype}"
+
+    @property
     def state_bytes_per_sequence(self) -> float:
         """Bytes of state that a step reads and writes again for each sequence on one GPU, at 16 bits."""
         elements = self.model.state_layers * (self.model.state_elements_per_layer or 0)

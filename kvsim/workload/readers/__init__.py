@@ -27,7 +27,7 @@ from kvsim.workload.readers.tables.blis import BlisReader
 from kvsim.workload.readers.tables.burstgpt import BurstGptReader
 from kvsim.workload.readers.tables.mapped import TableReader
 from kvsim.workload.readers.tables.splitwise import SplitwiseReader
-from kvsim.workload.readers.tables.vidur import LengthsReader, VidurReader
+from kvsim.workload.readers.tables.vidur import LengthsReader, RecordedRunReader, VidurReader
 from kvsim.workload.readers.texts.aiperf_turns import AiperfTurnsReader
 from kvsim.workload.readers.texts.otel import OtelReader
 from kvsim.workload.readers.texts.prompts import AiperfSingleTurnReader, OpenAiBatchReader, VllmCustomReader
@@ -37,6 +37,7 @@ READERS: dict[str, Reader] = {
     reader.format: reader
     for reader in (
         *(AzureReader(), BurstGptReader(), VidurReader(), LengthsReader(), SplitwiseReader(), BlisReader()),
+        RecordedRunReader(),
         *(MooncakeReader(), BailianReader(), ServeGenOfflineReader(), LlmServingSimReader()),
         *(DynamoReader(), DynamoAgenticReader()),
         *(WekaReader(), CopilotReader(), TraceLabReader(), AppliedComputeReader(), BenchmarkReader()),

@@ -6,7 +6,7 @@ sharing needs, for which a reader may have a faster way.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 
@@ -50,6 +50,9 @@ class Prompt(NamedTuple):
 
 _SHOWN = 60
 """Characters of a wrong value that a message shows."""
+
+_LISTED = 600
+"""Characters of a list of names that a message shows: more than any published format has."""
 
 
 class Reader(Protocol):
@@ -190,3 +193,9 @@ def shown(value: object) -> str:
     """A value as a message shows it: quoted, on one line, cut where it is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names that a file gave, as a message shows them: on one line, cut where they are many."""
+    text = repr(", ".join(map(str, names)))[1:-1]
+    return text if len(text) <= _LISTED else f"{text[:_LISTED]}..."

@@ -24,6 +24,11 @@ class Sending:
         self.patience_ps = patience_ps
         self.attempt = attempt
 
+    @property
+    def session(self) -> int:
+        """See `drive.Player`."""
+        return self.call.session
+
     def again(self) -> "Sending":
         """The next attempt at it."""
         return Sending(self.call, self.next_id + 1, self.tags, self.patience_ps, attempt=self.attempt + 1)

@@ -21,6 +21,10 @@ class Player(Protocol):
         """The id of the request that comes next, unlike any other's."""
 
     @property
+    def session(self) -> int:
+        """The number of the session that it is of."""
+
+    @property
     def tags(self) -> int | None:
         """Which kind of client it is from; None: what it carries was recorded with it."""
 
@@ -71,18 +75,43 @@ Dress = Callable[[Request, int | None], Request]
 """Adds to a request what its client says, by the kind of client (None: as recorded)."""
 
 
-def by_the_clock(loop: Loop[P], dress: Dress) -> Iterator[Request]:
+class UnderWay:
+    """Sessions of which a turn is to come or has not ended yet, and the ids of those turns that came."""
+
+    def __init__(self) -> None:
+        self._turns: dict[int, int] = {}
+        self._ids: dict[int, list[int]] = {}
+
+    def to_come(self, session: int) -> None:
+        """A turn is to come. Mutates."""
+        self._turns[session] = self._turns.get(session, 0) + 1
+
+    def came(self, session: int, id: int) -> None:
+        """It has its id. Mutates."""
+        self._ids.setdefault(session, []).append(id)
+
+    def ended(self, session: int) -> Sequence[int]:
+        """A turn has ended, and those that come because of it are known; all ids if the session is over. Mutates."""
+        self._turns[session] -= 1
+        if self._turns[session]:
+            return ()
+        del self._turns[session]
+        return self._ids.pop(session)
+
+
+def by_the_clock(loop: Loop[P], dress: Dress, under_way: UnderWay | None = None) -> Iterator[Request]:
     """The requests of all sessions in order of arrival.
 
     A further turn comes its pause after the arrival of the one before, and holds the answer that this one will have
-    if nothing stops it. Memory grows with the sessions that are under way, not with the requests.
+    if nothing stops it. Memory grows with the sessions that are under way, not with the requests. `under_way` is told
+    of every turn.
     """
     waiting: list[tuple[int, int, P]] = []
     starts = loop.starts()
     upcoming: tuple[int, P] | None = next(starts, None)
     while upcoming is not None or waiting:
         if upcoming is not None and (not waiting or upcoming[0] <= waiting[0][0]):
-            _enter(waiting, upcoming)
+            _enter(waiting, upcoming, under_way)
             upcoming = next(starts, None)
             continue
         now_ps, _, player = heappop(waiting)
@@ -90,22 +119,30 @@ def by_the_clock(loop: Loop[P], dress: Dress) -> Iterator[Request]:
         limit = request.max_tokens
         answer = request.output_tokens if limit is None else min(request.output_tokens, limit)
         for coming in loop.follow(player, request, now_ps, FINISHED, answer):
-            _enter(waiting, coming)
+            _enter(waiting, coming, under_way)
+        if under_way is not None:
+            under_way.came(player.session, request.id)
         yield request
 
 
-def _enter(waiting: list[tuple[int, int, P]], coming: tuple[int, P]) -> None:
+def _enter(waiting: list[tuple[int, int, P]], coming: tuple[int, P], under_way: UnderWay | None) -> None:
     time_ps, player = coming
+    if under_way is not None:
+        under_way.to_come(player.session)
     # Ids differ, so that players are never compared.
     heappush(waiting, (time_ps, player.next_id, player))
 
 
 class ByTheAnswers(Generic[P]):
-    """The closed loop of one run; `dress` adds to a request what its client says, by the kind of client."""
+    """The closed loop of one run; `dress` adds to a request what its client says, by the kind of client.
 
-    def __init__(self, loop: Loop[P], dress: Dress) -> None:
+    `under_way` is told of every turn.
+    """
+
+    def __init__(self, loop: Loop[P], dress: Dress, under_way: UnderWay | None = None) -> None:
         self._loop = loop
         self._dress = dress
+        self._under_way = under_way
         self._live: dict[int, tuple[P, Request]] = {}
         """Requests that have not ended, by id, with whoever sent them."""
 
@@ -125,4 +162,7 @@ class ByTheAnswers(Generic[P]):
         time_ps, player = coming
         request = self._dress(player.request(time_ps, self._loop.step), player.tags)
         self._live[request.id] = player, request
+        if self._under_way is not None:
+            self._under_way.to_come(player.session)
+            self._under_way.came(player.session, request.id)
         return request

@@ -55,6 +55,11 @@ class Play:
         return self.plan.ids[self.place]
 
     @property
+    def session(self) -> int:
+        """See `drive.Player`; an agent's is its caller's."""
+        return self.plan.number
+
+    @property
     def tags(self) -> int:
         """See `drive.Player`."""
         return self.plan.tags

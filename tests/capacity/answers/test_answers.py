@@ -214,3 +214,14 @@ def test_llama_cpp_takes_the_context_and_leaves_the_rest():
 def test_the_source_of_non_torch_memory_names_the_starts():
     assert planned().provenance["non_torch"].endswith("logged starts: vllm@0.19 on H100-SXM (8)")
     assert planned(enforce_eager=True).provenance["cuda_graphs"] == "none are captured"
+
+
+def test_a_plan_states_how_far_its_tokens_are_expected_to_be_off():
+    roomy = record(planned())["expected_error"]
+    assert 0 < roomy["kv_tokens_median"] < roomy["kv_tokens_p90"]
+    assert "planned from model, GPU and flags" in roomy["basis"]
+    tight = record(planned(card="RTX 4090", max_model_len=8192))["expected_error"]
+    assert tight["kv_tokens_p90"] > roomy["kv_tokens_p90"]
+    assert "under 40% of the card" in tight["basis"]
+    known = record(planned(given=Given(kv_memory=Span.exactly(20 * GIB))))["expected_error"]
+    assert known["kv_tokens_p90"] < roomy["kv_tokens_p90"]

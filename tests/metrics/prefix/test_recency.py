@@ -22,6 +22,26 @@ def test_what_lies_between_two_moments_is_the_sum_over_them(moments, data):
     assert recency.tokens == sum(weights)
 
 
+@given(st.lists(st.integers(0, 20), max_size=40), st.data())
+def test_merging_moments_changes_nothing_between_those_that_are_kept(weights, data):
+    recency = Recency()
+    for tokens in weights:
+        recency.add(recency.open(), tokens)
+    kept = sorted(data.draw(st.sets(st.integers(0, len(weights) - 1)))) if weights else []
+    merged, numbers = recency.merged(kept)
+    assert merged.moments <= 2 * len(kept) + 1
+    assert merged.tokens == recency.tokens
+    now, then = recency.open(), merged.open()
+    for one in (*kept, now):
+        for other in (*kept, now):
+            renamed = (numbers.get(moment, then) for moment in (one, other))
+            assert merged.between(*renamed) == recency.between(one, other)
+    if kept:
+        recency.add(kept[0], -weights[kept[0]])
+        merged.add(numbers[kept[0]], -weights[kept[0]])
+        assert merged.between(numbers[kept[0]], then) == recency.between(kept[0], now)
+
+
 @given(st.lists(st.integers(0, 8), min_size=1, max_size=60))
 def test_with_one_block_a_moment_it_is_the_lru_stack_distance(blocks):
     recency, last, distances = Recency(), {}, []

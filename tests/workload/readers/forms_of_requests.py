@@ -20,6 +20,12 @@ FORMS = (
         ".csv",
     ),
     Form("vidur", "arrived_at,num_prefill_tokens,num_decode_tokens\n0.0,374,44\n4.314579,396,109\n", ".csv"),
+    Form(
+        "recorded-run",
+        "request,in_len,out_len,arrival_s,queued_s,scheduled_s,first_token_s,last_token_s\n"
+        "0,374,44,0.0,0.0,0.01,0.2,1.2\n1,396,109,4.314579,4.4,4.4,4.6,7.5\n",
+        ".csv",
+    ),
     Form("lengths", "num_prefill_tokens,num_decode_tokens,pd_ratio\n74,918,0.08\n290,905,0.32\n", ".csv"),
     Form(
         "splitwise",

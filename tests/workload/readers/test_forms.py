@@ -59,6 +59,7 @@ def test_ids_are_unlike_and_links_go_to_requests_that_came_before(tmp_path, name
         ("azure", [(374, 44), (396, 109)]),
         ("burstgpt", [(50, 20), (90, 30)]),
         ("vidur", [(374, 44), (396, 109)]),
+        ("recorded-run", [(374, 44), (396, 109)]),
         ("lengths", [(74, 918), (290, 905)]),
         ("splitwise", [(374, 44), (396, 109)]),
         ("blis", [(552, 64), (640, 80), (2048, 256)]),
@@ -94,6 +95,7 @@ def test_lengths_are_those_of_the_file(read, name, lengths):
     [
         ("burstgpt", [100 * PS_PER_S, 130 * PS_PER_S]),
         ("vidur", [0, 4_314_579 * 10**6]),
+        ("recorded-run", [0, 4_314_579 * 10**6]),
         ("lengths", [None, None]),
         ("splitwise", [0, 4_314_479 * 10**6]),
         ("blis", [0, 2_500_000 * 10**6, 3_000_000 * 10**6]),

@@ -148,6 +148,18 @@ def test_a_gzip_file_cut_off_anywhere_is_refused_and_says_so(tmp_path, name):
             list(Recording(path, options=form.options))
 
 
+@pytest.mark.parametrize("name", FORMS)
+def test_a_damaged_file_whose_gzip_data_are_damaged_too_is_read_or_refused_in_one_line(tmp_path, name):
+    data, options = PRISTINE[name]
+    draws = random.Random(f"{name} twice")
+    path = tmp_path / "trace.gz"
+    for _ in range(30):
+        zipped = bytearray(gzip.compress(damaged(data, draws) + b"\xff", mtime=0))
+        zipped[draws.randrange(2, len(zipped))] ^= 1 << draws.randrange(8)
+        path.write_bytes(zipped[: draws.choice([len(zipped), draws.randrange(len(zipped))])])
+        read(path, options, on_bad_row=draws.choice(["error", "drop"]))
+
+
 @pytest.mark.parametrize("name", ["azure", "mooncake", "weka", "sharegpt", "bailian"])
 def test_on_the_command_line_a_damaged_trace_ends_with_exit_2_and_one_line(tmp_path, name, capsys):
     form, draws = FORMS[name], random.Random(f"{name} command")

@@ -58,6 +58,16 @@ def test_a_table_of_other_columns_says_how_to_name_them(tmp_path):
     assert len(list(Recording(path, format="table", options=ReadOptions(columns={"prompt": "a", "output": "b"})))) == 1
 
 
+def test_a_date_that_python_has_no_value_for_is_refused_by_its_row(tmp_path):
+    path = tmp_path / "table.parquet"
+    days = pa.array([0, 0, 10**7], pa.date32())
+    pq.write_table(
+        pa.table({"arrival_s": [0, 1, 2], "prompt_tokens": [1] * 3, "output_tokens": [1] * 3, "d": days}), path
+    )
+    with pytest.raises(InputError, match=f"^{path}: after row 0: the Parquet file is damaged or cut off"):
+        list(Recording(path))
+
+
 def said_of(path, reading):
     """Lines of the message about a file, which begins with its name; None where it can be read."""
     try:
@@ -71,7 +81,7 @@ def test_a_damaged_file_is_refused_in_one_line(table, tmp_path):
     whole = table.read_bytes()
     draws = random.Random("parquet")
     path = tmp_path / "damaged.parquet"
-    for number in range(60):
+    for number in range(300):
         at = draws.randrange(4, len(whole))
         damaged = whole[:at] if number % 2 else whole[:at] + bytes([whole[at] ^ 255]) + whole[at + 1 :]
         path.write_bytes(damaged)

@@ -246,7 +246,10 @@ def test_rows_behind_one_that_was_dropped_are_dropped_too_and_counted(write):
     [
         (["root"], "column spawns: 'root': is started twice, stands before what starts it, or starts itself"),
         (["kid", "kid"], "column spawns: 'kid': is started twice"),
-        (["gone"], "session 'gone', which root/0 starts, is not in the trace; add it"),
+        (
+            ["gone"],
+            "row 1 (line 1 of the file), column turns: session 'gone', which root/0 starts, is not in the trace",
+        ),
         ("kid", "column spawns: 'kid': no list of sessions"),
     ],
 )
@@ -254,6 +257,21 @@ def test_sessions_that_start_each_other_wrongly_are_named(write, children, said)
     root = {"session_id": "root", "turns": [{"text": "plan", "output_length": 1, "spawns": children}]}
     kid = {"session_id": "kid", "turns": [{"text": "part", "output_length": 1}]}
     assert said in message(write(lines(root, kid)), options=FORMS["aiperf-turns"].options)
+
+
+@pytest.mark.parametrize("wrong", [[1], {}, None, "later"])
+def test_a_dependency_of_no_known_kind_is_named(write, wrong):
+    rows = FORMS["dynamo-agentic"].text.replace('"dispatch"', json.dumps(wrong))
+    assert "row 3 (line 3 of the file), column dependencies: " in message(write(rows))
+
+
+def test_a_file_of_a_folder_is_named_on_one_line_whatever_its_name(tmp_path):
+    (tmp_path / "a.json").write_text(FORMS["weka"].text)
+    (tmp_path / "b\nc.json").write_text("{}")
+    with pytest.raises(InputError) as caught:
+        list(Recording(tmp_path))
+    assert str(caught.value).startswith(f"{tmp_path}/b\\nc.json: ")
+    assert "\n" not in str(caught.value)
 
 
 def test_a_fork_begins_with_its_parents_history_and_a_spawn_afresh(write):

@@ -3,16 +3,13 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from kvsim.errors import InputError
 from kvsim.study.validation.served.runs import ServedRun, known_model, layout
 from kvsim.timing.fitting.kernel_tables import plain_dtype
-from kvsim.timing.fitting.samples import find, read_table
+from kvsim.timing.fitting.samples import file_hash, find, read_table
 from kvsim.timing.steps.shapes import Layout
-
-if TYPE_CHECKING:
-    pass
 
 NARROW = frozenset({"fp8", "fp4"})
 GENERATION_WITH_FP8_KV = ("b200", "b300", "gb200")
@@ -25,11 +22,12 @@ POINT_TOKENS = 512
 
 @dataclass
 class Runs:
-    """What a folder holds: runs, rows in all, rows that hold no measurement by reason."""
+    """What a folder holds: runs, rows in all, rows that hold no measurement by reason, a hash of each file."""
 
     runs: list[ServedRun] = field(default_factory=list)
     rows: int = 0
     empty: dict[str, int] = field(default_factory=dict)
+    hashes: dict[str, str] = field(default_factory=dict)
 
 
 def read_runs(folder: Path) -> Runs:
@@ -40,6 +38,7 @@ def read_runs(folder: Path) -> Runs:
         if path is None:
             continue
         table = read_table(path, columns, times)
+        found.hashes[name] = file_hash(path)
         found.rows += len(table)
         measured = table.dropna(subset=list(times), how="all")
         if len(measured) < len(table):

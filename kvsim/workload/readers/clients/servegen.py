@@ -13,7 +13,6 @@ import re
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,11 +20,13 @@ from kvsim.errors import InputError
 from kvsim.workload.readers.files import archive
 from kvsim.workload.readers.files.head import Head
 from kvsim.workload.readers.files.json_values import no_number
-from kvsim.workload.readers.interface import shown
+from kvsim.workload.readers.interface import listed, shown
 
 _NAME = re.compile(r"chunk-([0-9]+)-(trace\.csv|dataset\.json)")
 _FAMILIES = ("", "Gamma", "Weibull")
 _COLUMNS = 6
+_MOST = 1e15
+"""No time in seconds, rate, or count of tokens that anybody means is larger; sums of products of these are finite."""
 
 
 class Window(NamedTuple):
@@ -73,7 +74,7 @@ class Population:
             if found is None:
                 continue
             client = half.setdefault(int(found[1]), Client(int(found[1])))
-            place = f"{self.name}: {member}"
+            place = f"{self.name}: {listed([member])}"
             if found[2] == "trace.csv":
                 client.windows = _windows(text, place)
             else:
@@ -98,7 +99,7 @@ def is_population(head: Head) -> bool:
 
 def _windows(text: str, place: str) -> list[Window]:
     found = []
-    for row, cells in enumerate(csv.reader(text.splitlines()), start=1):
+    for row, cells in enumerate(_rows(text, place), start=1):
         if not cells:
             continue
         if len(cells) != _COLUMNS:
@@ -113,6 +114,14 @@ def _windows(text: str, place: str) -> list[Window]:
         start, rate, cv, shape, scale = (_number(cells[at], place, row) for at in (0, 1, 2, 4, 5))
         found.append(Window(start, rate, cv, family, shape, scale))
     return found
+
+
+def _rows(text: str, place: str) -> Iterator[list[str]]:
+    table = csv.reader(text.splitlines())
+    try:
+        yield from table
+    except csv.Error as error:
+        raise InputError(f"{place}: line {table.line_num} is not CSV ({error}); fetch the file again") from None
 
 
 def _laws(text: str, place: str) -> dict[float, dict[str, Law]]:
@@ -149,6 +158,6 @@ def _number(text: str, place: str, row: int) -> float:
         number = float(text)
     except ValueError:
         number = -1.0
-    if not isfinite(number) or number < 0 or "_" in text:
-        raise InputError(f"{place}: row {row}: {shown(text)} is no number of at least 0")
+    if not 0 <= number <= _MOST or "_" in text:
+        raise InputError(f"{place}: row {row}: {shown(text)} is no number of at least 0, and at most {_MOST:.0e}")
     return number

@@ -10,6 +10,7 @@ from kvsim.errors import InputError
 from kvsim.workload.readers.files import archive
 from kvsim.workload.readers.files.head import Head, head_of_text
 from kvsim.workload.readers.files.text import text_lines
+from kvsim.workload.readers.interface import listed
 
 _PARQUET_MAGIC = b"PAR1"
 _START_LINES = 64
@@ -53,7 +54,7 @@ class Source:
             return
         for name in self.head.names:
             if name.endswith(endings):
-                yield Source(self.path / name, os.path.join(self.name, name))
+                yield Source(self.path / name, os.path.join(self.name, listed([name])))
 
 
 def _parquet_columns(path: Path, name: str) -> tuple[str, ...]:
@@ -63,4 +64,10 @@ def _parquet_columns(path: Path, name: str) -> tuple[str, ...]:
     try:
         return tuple(read_schema(path).names)
     except (ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{name}: the Parquet file is damaged or cut off ({error}); fetch the file again") from None
+        raise damaged_parquet(name, error) from None
+
+
+def damaged_parquet(place: str, error: Exception) -> InputError:
+    """The error to raise where Parquet data cannot be read on; Arrow says why, perhaps over several lines."""
+    why = listed([" ".join(str(error).split())])
+    return InputError(f"{place}: the Parquet file is damaged or cut off ({why}); fetch the file again")

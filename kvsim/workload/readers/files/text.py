@@ -6,6 +6,7 @@ import io
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import IO, cast
 
 from kvsim.errors import InputError
@@ -22,19 +23,30 @@ def text_lines(path: str | os.PathLike[str], name: str) -> Iterator[str]:
     from zlib import error as zlib_error
 
     try:
+        yield from _decoded(path, name)
+    except (EOFError, zlib_error) as error:
+        raise _damaged(path, name, error) from None
+    except OSError as error:
+        # Python's own text for an errno names the file again; a gzip error has no errno.
+        if error.errno is None:
+            raise _damaged(path, name, error) from None
+        raise InputError(f"{name}: cannot be read ({error.strerror}); give a readable trace file") from None
+
+
+def _damaged(path: str | os.PathLike[str], name: str, error: Exception) -> InputError:
+    lines = _whole_lines(path)
+    return InputError(f"{name}: the gzip data is damaged or cut off after line {lines} ({error}); fetch the file again")
+
+
+def _decoded(path: str | os.PathLike[str], name: str) -> Iterator[str]:
+    try:
         with _open(path, name) as file:
             yield from file
     except UnicodeDecodeError as error:
-        # Text is decoded in blocks, so where the reading stopped says little about the line.
-        raise InputError(
-            f"{name}: line {_line_not_utf8(path)} is not UTF-8 text ({error.reason}); save the trace as UTF-8"
-        ) from None
-    except (EOFError, zlib_error) as error:
-        raise InputError(f"{name}: the gzip data is damaged or cut off ({error}); fetch the file again") from None
-    except OSError as error:
-        # Python's own text for an errno names the file again; a gzip error has no errno.
-        reason = error.strerror or str(error)
-        raise InputError(f"{name}: cannot be read ({reason}); give a readable trace file") from None
+        # Text is decoded in blocks, so where the reading stopped says little about the line. Looking for it may come
+        # upon damaged gzip data, and then that is what is wrong.
+        line = _line_not_utf8(path)
+        raise InputError(f"{name}: line {line} is not UTF-8 text ({error.reason}); save the trace as UTF-8") from None
 
 
 def _open(path: str | os.PathLike[str], name: str) -> IO[str]:
@@ -53,6 +65,17 @@ def binary(path: str | os.PathLike[str]) -> IO[bytes]:
     import gzip
 
     return cast(IO[bytes], gzip.open(path, "rb"))
+
+
+def _whole_lines(path: str | os.PathLike[str]) -> int:
+    """How many lines can be read of a file that cannot be read to its end."""
+    from zlib import error as zlib_error
+
+    number = 0
+    with suppress(EOFError, OSError, zlib_error), binary(path) as file:
+        for _ in file:
+            number += 1
+    return number
 
 
 def _line_not_utf8(path: str | os.PathLike[str]) -> int:

@@ -24,8 +24,8 @@ _ID, _PLAY, _SESSION, _DEPENDENCIES, _NOT_BEFORE = (
     "not_before_ms",
 )
 _PROMPT, _OUTPUT, _IDS, _BLOCK = "input_length", "output_length", "hash_ids", "block_size"
-_TRIGGERS: dict[object, Literal["start", "end"]] = {"dispatch": "start", "completion": "end"}
-_RELATIONS: dict[object, Literal["spawn", "turn", "join"]] = {"spawn": "spawn", "sequence": "turn", "join": "join"}
+_TRIGGERS: dict[str, Literal["start", "end"]] = {"dispatch": "start", "completion": "end"}
+_RELATIONS: dict[str, Literal["spawn", "turn", "join"]] = {"spawn": "spawn", "sequence": "turn", "join": "join"}
 _MILLISECONDS = 3
 _RIGHT = "write milliseconds, 0 or more"
 
@@ -89,9 +89,10 @@ def _dependencies(row: dict[str, Any], links: Links, intake: Intake) -> tuple[Af
         return None
     found = []
     for one in told:
-        trigger, relation = _TRIGGERS.get(one.get("trigger")), _RELATIONS.get(one.get("relation"))
+        # Whatever else than text stands there cannot be looked up.
+        trigger, relation = _TRIGGERS.get(str(one.get("trigger"))), _RELATIONS.get(str(one.get("relation")))
         if trigger is None or relation is None:
-            known = [" or ".join(map(str, names)) for names in (_TRIGGERS, _RELATIONS)]
+            known = [" or ".join(names) for names in (_TRIGGERS, _RELATIONS)]
             right = f"write {known[0]} as the trigger and {known[1]} as the relation"
             intake.bad(_DEPENDENCIES, one, "an unknown trigger or relation", right)
             return None

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from kvsim.workload.readers.interface import Intake, shown
+from kvsim.workload.readers.interface import Intake, listed, shown
 from kvsim.workload.readers.values import tokens
 from kvsim.workload.readers.values.times import ps_of, why_no_time
 
@@ -74,7 +74,7 @@ class Cells:
                 yield cells
             else:
                 cut = ",".join(cells)
-                intake.bad(None, cut, f"{len(cells)} columns, not {width}", f"write {', '.join(self.names)}")
+                intake.bad(None, cut, f"{len(cells)} columns, not {width}", f"write {listed(self.names)}")
 
     def _no_csv(self, error: csv.Error) -> Exception:
         return self._intake.wrong(

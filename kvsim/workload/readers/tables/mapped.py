@@ -10,12 +10,11 @@ from decimal import Decimal
 from itertools import chain
 from typing import Any, ClassVar
 
-from kvsim.errors import InputError
 from kvsim.workload.readers.base import BaseReader, Links
 from kvsim.workload.readers.files import json_lines
 from kvsim.workload.readers.files.head import Head
-from kvsim.workload.readers.files.source import Source
-from kvsim.workload.readers.interface import Identity, Intake, Scope
+from kvsim.workload.readers.files.source import Source, damaged_parquet
+from kvsim.workload.readers.interface import Identity, Intake, Scope, listed
 from kvsim.workload.readers.options import TIME_UNITS, ReadOptions
 from kvsim.workload.readers.request import TraceRequest
 from kvsim.workload.readers.tables.csv_file import Cells
@@ -65,8 +64,8 @@ class TableReader(BaseReader):
         for name in (*_NEEDED, *asked):
             if names[name] not in first:
                 raise intake.wrong(
-                    f"column {names[name]} ({name}) is missing; the columns are {', '.join(map(str, first))}; "
-                    f"say which is which, for example --columns prompt={next(iter(first), 'tokens_in')}"
+                    f"column {names[name]} ({name}) is missing; the columns are {listed(first)}; "
+                    f"say which is which, for example --columns prompt={listed([next(iter(first), 'tokens_in')])}"
                 )
         intake.ignored_columns = tuple(name for name in first if name not in names.values())
         digits = TIME_UNITS[intake.options.time_unit]
@@ -144,7 +143,7 @@ def _csv_rows(source: Source, intake: Intake) -> Iterator[dict[str, Any]]:
     cells_of = Cells(source.lines(), intake)
     twice = next((name for name in cells_of.names if cells_of.names.count(name) > 1), None)
     if twice is not None:
-        raise intake.wrong(f"column {twice} is there twice; give every column a name of its own")
+        raise intake.wrong(f"column {listed([twice])} is there twice; give every column a name of its own")
     for cells in cells_of.rows():
         yield dict(zip(cells_of.names, cells, strict=True))
 
@@ -159,8 +158,9 @@ def _parquet_rows(source: Source, intake: Intake) -> Iterator[dict[str, Any]]:
                 for row in batch.to_pylist():
                     intake.row += 1
                     yield {name: _plain(value) for name, value in row.items()}
-    except (ArrowException, OSError) as error:
-        raise InputError(f"{source.name}: the Parquet file is damaged or cut off ({error})") from None
+    except (ArrowException, OSError, ValueError, OverflowError) as error:
+        # A value may be one that Python has none for, such as a date in the year 30,000.
+        raise damaged_parquet(f"{source.name}: after row {intake.row}", error) from None
 
 
 def _plain(value: Any) -> Any:

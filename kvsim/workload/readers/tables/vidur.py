@@ -1,6 +1,7 @@
-"""Vidur's traces, and its processed lengths: CSV of prefill and decode tokens, with arrivals in seconds or without.
+"""CSV of prompt and output tokens with arrivals in seconds or without: Vidur's traces and lengths, recorded runs.
 
-Published at github.com/microsoft/vidur (`data/processed_traces`) and github.com/project-etalon/etalon.
+Vidur's are published at github.com/microsoft/vidur (`data/processed_traces`) and github.com/project-etalon/etalon. The
+requests of a recorded server run are those that `kvsim compare-run` lays beside their simulation.
 """
 
 from collections.abc import Iterator
@@ -28,16 +29,17 @@ class VidurReader(BaseReader):
     def requests(self, source: Source, intake: Intake) -> Iterator[TraceRequest]:
         """Calls in file order, with times where the format has them."""
         cells_of = Cells(source.lines(), intake)
-        at_time = cells_of.at(_TIME, self.columns) if _TIME in self.columns else None
-        at_prompt, at_output = (cells_of.at(column, self.columns) for column in (_PROMPT, _OUTPUT))
+        *time, prompt_tokens, output_tokens = self.columns
+        at_time = cells_of.at(time[0], self.columns) if time else None
+        at_prompt, at_output = (cells_of.at(column, self.columns) for column in (prompt_tokens, output_tokens))
         for cells in cells_of.rows():
             time_ps = None
             if at_time is not None:
-                time_ps = read_number_ps(cells[at_time], _TIME, _SECONDS, _RIGHT, intake)
+                time_ps = read_number_ps(cells[at_time], time[0], _SECONDS, _RIGHT, intake)
                 if time_ps is None:
                     continue
-            prompt = read_count(cells[at_prompt], _PROMPT, "prompt", intake)
-            output = prompt and read_count(cells[at_output], _OUTPUT, "output", intake)
+            prompt = read_count(cells[at_prompt], prompt_tokens, "prompt", intake)
+            output = prompt and read_count(cells[at_output], output_tokens, "output", intake)
             if output:
                 yield TraceRequest(str(intake.row), prompt, output, time_ps)
 
@@ -52,3 +54,11 @@ class LengthsReader(VidurReader):
     def recognises(self, head: Head) -> bool:
         """The lengths, and no arrivals."""
         return super().recognises(head) and _TIME not in head.names
+
+
+class RecordedRunReader(VidurReader):
+    """A run of a real server, one request a row; what the server did with them is not read here."""
+
+    format: ClassVar[str] = "recorded-run"
+    columns: ClassVar[tuple[str, ...]] = ("arrival_s", "in_len", "out_len")
+    time_unit: ClassVar[str] = "seconds"

@@ -56,7 +56,11 @@ class AiperfTurnsReader(TextReader):
                 yield from _Conversation(session, turns, starts, wording, links, intake).requests()
                 intake.row, intake.line = place
         for session, start in starts.items():
-            raise intake.wrong(f"session {session!r}, which {start.parent} starts, is not in the trace; add it")
+            intake.row, intake.line = start.by.place
+            where = f"{intake.place}, column {_TURNS}"
+            raise intake.wrong(
+                f"{where}: session {session!r}, which {start.parent} starts, is not in the trace; add it"
+            )
 
 
 class _Conversation:
@@ -71,7 +75,7 @@ class _Conversation:
     ) -> None:
         self._session, self._turns, self._starts = session, turns, starts
         self._wording, self._links, self._intake = wording, links, intake
-        self._place = intake.row, intake.line
+        self.place = intake.row, intake.line
         self._start = starts.pop(session, None)
         self._said = list(self._start.history) if self._start is not None else []
         self._held = len(self._said)
@@ -88,7 +92,7 @@ class _Conversation:
             number = self._next
             if any(turn <= number for turn in self._awaited.values()):
                 return
-            intake.row, intake.line = self._place
+            intake.row, intake.line = self.place
             turn = self._turns[number]
             request = self._request(turn, number)
             if request is None or not self._starts_others(turn, number, request):

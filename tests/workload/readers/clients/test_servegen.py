@@ -91,6 +91,9 @@ def test_statistics_weigh_clients_by_the_requests_they_send(tmp_path):
         (WINDOWS, "{1: __import__('os').abort()}", "is no number of at least 0"),
         (WINDOWS, "{1: 0.5, 2}", "window 0, input_tokens: row 2: '' is no number"),
         (WINDOWS, "{1: NaN}", "is no number of at least 0"),
+        (WINDOWS, "{1e308: 1e308}", "row 1: '1e308' is no number of at least 0, and at most 1e+15"),
+        ("0,1e308,1,Gamma,1,1\n", None, "row 1: '1e308' is no number of at least 0, and at most 1e+15"),
+        (f"0,{'1' * 200_000},1,Gamma,1,1\n", None, "line 1 is not CSV (field larger than field limit"),
         (WINDOWS, 5, "is no dictionary of value: probability in a string"),
     ],
 )

@@ -200,7 +200,25 @@ def test_text_that_is_not_utf8_is_an_error_that_names_the_line(tmp_path):
 def test_a_gzip_file_cut_off_is_an_error(tmp_path):
     path = tmp_path / "trace.csv.gz"
     path.write_bytes(gzip.compress("\n".join([HEADER, *[GOOD] * 500]).encode())[:-20])
-    assert "the gzip data is damaged or cut off" in message(path)
+    text = message(path)
+    cut = int(re.match(r"the gzip data is damaged or cut off after line (\d+) \(", text)[1])
+    assert 0 < cut <= 501
+
+
+def test_text_that_is_not_utf8_in_a_gzip_file_cut_off_is_an_error(tmp_path):
+    path = tmp_path / "trace.csv.gz"
+    rows = f"{HEADER}\n".encode() + b"2023-11-16 18:15:47,\xff,5"
+    path.write_bytes(gzip.compress(rows)[:-8])
+    assert message(path).startswith("the gzip data is damaged or cut off")
+
+
+def test_columns_of_any_name_are_told_on_one_line_that_is_not_endless(tmp_path):
+    path = tmp_path / "trace.csv"
+    path.write_text(f"{HEADER},a\x0bb,{','.join(f'column {number}' for number in range(5000))}\n{GOOD}\n")
+    text = message(path)
+    assert text.startswith("row 1 (line 2 of the file): ")
+    assert r"write TIMESTAMP, ContextTokens, GeneratedTokens, a\x0bb, column 0, " in text
+    assert len(text) < 1000
 
 
 def test_a_gzip_file_with_a_flipped_byte_is_an_error(tmp_path):

@@ -1,0 +1,144 @@
+"""One trace is one realisation: each variant runs it once, and its sessions are drawn anew from what came out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvsim.metrics.result import Result
+from kvsim.scenario.build import build
+from kvsim.scenario.resolve import Scenario
+from kvsim.study.replication.catalogue import better, numbers, percentile_of
+from kvsim.study.replication.estimates import Estimate
+from kvsim.study.replication.runs.observing import ALONE, LATENCIES
+from kvsim.study.statistics.bootstrap import (
+    Sessions,
+    bootstrap_interval,
+    resampled_percentile,
+    resampled_ratio,
+    session_draws,
+)
+from kvsim.study.statistics.intervals import LEVEL, Array, Interval
+from kvsim.study.statistics.paired import Difference, told_ratio, verdict
+from kvsim.workload.streams import Streams
+from kvsim.workload.trace import TraceTraffic
+
+BLOCKS = 50
+"""Into how many rows of neighbours the requests of a trace without sessions are cut (Kuensch, Annals of Statistics 17,
+1989): neighbours share a queue, so that single ones would say too little of the spread."""
+
+FEW = 20
+"""Fewer sessions than this say little of how sessions differ."""
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Which session each request of each variant is part of, by number; `told` is False for blocks of neighbours."""
+
+    of_requests: list[NDArray[np.int64]]
+    count: int
+    told: bool
+
+    def drawn(self, seed: int) -> list[Sessions]:
+        """The sessions of each variant; the draws are the same for all of them."""
+        draws = session_draws(self.count, Streams(seed).generator("bootstrap"))
+        return [Sessions(own, draws) for own in self.of_requests]
+
+
+def grouping(scenario: Scenario, requests: Sequence[dict[str, Array]]) -> Grouping:
+    """The sessions of a trace, as its requests say or else its rows; a row without one stands alone where others have
+    some. `requests` are those of each variant by id."""
+    if any((own["session"] != ALONE).any() for own in requests):
+        own_numbers = [own["session"].astype(np.int64) for own in requests]
+        count = max(int(own.max(initial=0)) for own in own_numbers) + 1
+        alone = [np.where(own == ALONE, count + np.arange(own.size), own) for own in own_numbers]
+        return Grouping(alone, max(int(own.max(initial=0)) for own in alone) + 1, True)
+    traffic = build(scenario, scenario.seed).traffic
+    names = traffic.sessions() if isinstance(traffic, TraceTraffic) else []
+    rows = max(int(own["id"].max(initial=-1)) for own in requests) + 1
+    if any(names):
+        known: dict[str | int, int] = {}
+        numbers = np.array([known.setdefault(name or row, len(known)) for row, name in enumerate(names)])
+    else:
+        numbers = np.arange(rows) * min(BLOCKS, rows) // rows
+    of_requests = [numbers[own["id"].astype(np.int64)] for own in requests]
+    return Grouping(of_requests, int(numbers.max()) + 1, any(names))
+
+
+@dataclass(frozen=True)
+class Traced:
+    """One variant's run of the trace: its numbers, and those of its requests by id."""
+
+    metrics: dict[str, float]
+    requests: dict[str, Array]
+    window_s: tuple[float, float]
+    whole: bool
+    """The measured window is one stretch, so that requests can be told inside from outside."""
+
+    @classmethod
+    def of(cls, result: Result, requests: dict[str, Array]) -> "Traced":
+        """What a run leaves for the bootstrap."""
+        start_s, end_s = result.metrics["window_s"]
+        whole = result.scenario_resolved["window.until"]["value"] != "saturated"
+        return cls(numbers(result.metrics), requests, (start_s, end_s), whole)
+
+    def resampled(self, key: str, sessions: Sessions) -> Array | None:
+        """A metric in every draw; None where it is not one of requests."""
+        if not self.whole:
+            return None
+        arrival_s, (start_s, end_s) = self.requests["arrival_s"], self.window_s
+        inside = (arrival_s >= start_s) & (arrival_s <= end_s)
+        if key == "hit_rate":
+            hit, asked = (np.where(inside, self.requests[name], 0.0) for name in ("hit_tokens", "asked_tokens"))
+            return resampled_ratio(hit, asked, sessions)
+        name, _, what = key.partition(".")
+        if name not in LATENCIES:
+            return None
+        values = np.where(inside, self.requests[name], np.nan)
+        percent = percentile_of(key)
+        if percent is not None:
+            return resampled_percentile(values, percent[1], sessions)
+        if what == "mean":
+            there = ~np.isnan(values)
+            return resampled_ratio(np.where(there, values, 0.0), there, sessions)
+        return None
+
+
+def session_estimates(
+    ours: tuple[Traced, Sessions], baseline: tuple[Traced, Sessions] | None, level: float = LEVEL
+) -> dict[str, Estimate]:
+    """Every metric of a variant; those of requests with intervals from the draws, differences from the same draws."""
+    made = {}
+    own, sessions = ours
+    for key, value in own.metrics.items():
+        draws = own.resampled(key, sessions)
+        single = Interval(value, None, None, 1, level)
+        interval = single if draws is None else bootstrap_interval(value, draws, sessions.count, level)
+        difference = None
+        if baseline is not None and key in baseline[0].metrics:
+            apart = value - baseline[0].metrics[key]
+            others = baseline[0].resampled(key, baseline[1])
+            if draws is None or others is None:
+                difference = Difference(Interval(apart, None, None, 1, level), "not compared")
+            else:
+                between = bootstrap_interval(apart, draws - others, sessions.count, level)
+                some = np.isfinite(draws) & np.isfinite(others)
+                difference = Difference(between, verdict(between, better(key)), told_ratio(draws[some], others[some]))
+        made[key] = Estimate(interval, difference=difference)
+    return made
+
+
+def session_notes(groups: Grouping, trace: str) -> list[str]:
+    """What a reader of such intervals should know."""
+    what = "sessions, each with all its requests"
+    if not groups.told:
+        what = "blocks of neighbouring requests, for want of sessions"
+    said = [
+        f"{trace} is one realisation: it ran once for each variant, and intervals are from a bootstrap of its "
+        f"{groups.count:,} {what}. They say how much hangs on which of them came, not what another queue would have "
+        "done; numbers that are not of single requests have none."
+    ]
+    if groups.count < FEW:
+        said.append(f"{groups.count} of them are few: these intervals are too short as a rule.")
+    return said
