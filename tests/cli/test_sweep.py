@@ -49,13 +49,13 @@ def test_the_table_has_a_row_for_each_variant_at_each_point_and_fits_80_columns(
 
 
 def test_json_is_one_object_with_every_point_and_nothing_is_kept(tmp_path, capsys):
-    assert sweep(*GRID, "--variant", "paged", "--metrics", "waste,steps", "--json") == 0
+    assert sweep(*GRID, "--variant", "paged", "--metrics", "waste_share,steps", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert [point["changes"] for point in found["points"]] == [
         {"workload.rate": rate, "pool.tokens": tokens} for rate in ("2/s", "8/s") for tokens in (4096, 8192)
     ]
     assert found["axes"][0] == {"key": "workload.rate", "values": ["2/s", "8/s"], "numbers": [2.0, 8.0], "unit": "/s"}
-    assert set(found["points"][0]["metrics"]) == {"waste", "steps"}
+    assert set(found["points"][0]["metrics"]) == {"waste_share", "steps"}
     assert [path.name for path in tmp_path.iterdir()] == ["s.yaml"]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvsim.cli.options import add_output_options, add_simulation_options
+from kvsim.cli.studies.options import add_worker_options
 from kvsim.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def add(subparsers: Any) -> None:
         metavar="mser|TIME",
         help="leave this much out at the start, e.g. 60s; mser: find it by MSER-5, on latency and cache fill",
     )
+    add_worker_options(parser, "for replications; default: one a core")
     parser.add_argument(
         "-o",
         metavar="DIR",
@@ -75,6 +77,7 @@ def execute(args: argparse.Namespace) -> int:
     from kvsim.metrics.tables import Dropped, ParquetPieces, Pieces
     from kvsim.reporting.comparison import comparison_summary
     from kvsim.reporting.run_folder import check_run_folder, check_writable, folder_names, write_comparison
+    from kvsim.study.executors import opened
 
     if args.folder is not None:
         check_run_folder(args.folder)
@@ -108,7 +111,8 @@ def execute(args: argparse.Namespace) -> int:
         if asked is None:
             results = study.compare(variants, **options)
         else:
-            results, found = study.compare_with_intervals(variants, asked, **options)
+            workers = stack.enter_context(opened(jobs=args.jobs, cluster=args.cluster))
+            results, found = study.compare_with_intervals(variants, asked, executor=workers.executor, **options)
         if folder is not None:
             write_comparison(name, results, folder, progress, found)
     if args.json:

@@ -160,6 +160,6 @@ def test_waste_is_the_share_of_what_is_taken_that_holds_nothing():
         "external": 0,
         "free": 0.2,
     }
-    [waste] = measures([], ["waste"])
+    [waste] = measures([], ["waste_share"])
     assert waste.of({f"mean_share.{name}": share for name, share in shares.items()}) == pytest.approx(100 / 6)
     assert waste.of({}) is None
