@@ -79,9 +79,10 @@ def test_two_processes_speed_a_sweep_up_as_they_do_a_pure_loop(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def serial(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("serial") / "study"
-    sweep(LONG, grid=GRID, replications=REPLICATIONS, jobs=1, folder=folder)
+def plain(tmp_path_factory):
+    """The table as two processes leave it that nobody kills."""
+    folder = tmp_path_factory.mktemp("plain") / "study"
+    sweep(LONG, grid=GRID, replications=REPLICATIONS, jobs=2, folder=folder)
     return table(folder)
 
 
@@ -92,25 +93,25 @@ def computed(folder, **where):
     return table(folder)
 
 
-def test_processes_of_which_one_is_killed_give_all_rows(tmp_path, serial):
-    assert computed(tmp_path / "s", jobs=2, progress=once(lambda: os.kill(active_children()[0].pid, 9))) == serial
+def test_processes_of_which_one_is_killed_give_all_rows(tmp_path, plain):
+    assert computed(tmp_path / "s", jobs=2, progress=once(lambda: os.kill(active_children()[0].pid, 9))) == plain
 
 
-def test_a_local_cluster_gives_the_same_bytes(tmp_path, serial):
+def test_a_local_cluster_gives_the_same_bytes(tmp_path, plain):
     pytest.importorskip("distributed", reason=EXTRA)
-    assert computed(tmp_path / "s", cluster="local", jobs=2) == serial
+    assert computed(tmp_path / "s", cluster="local", jobs=2) == plain
 
 
-def test_workers_by_hand_of_which_one_is_killed_give_all_rows(tmp_path, serial):
+def test_workers_by_hand_of_which_one_is_killed_give_all_rows(tmp_path, plain):
     distributed = pytest.importorskip("distributed", reason=EXTRA)
     with cluster_by_hand(tmp_path) as (address, workers):
         with distributed.Client(address) as client:
             client.wait_for_workers(2, timeout=60)
-        assert computed(tmp_path / "s", cluster=address, progress=once(workers[0].kill)) == serial
+        assert computed(tmp_path / "s", cluster=address, progress=once(workers[0].kill)) == plain
         assert workers[0].wait() == -signal.SIGKILL
 
 
-def test_a_study_killed_in_the_middle_goes_on_to_the_same_bytes(tmp_path, serial):
+def test_a_study_killed_in_the_middle_goes_on_to_the_same_bytes(tmp_path, plain):
     (tmp_path / "scenario.yaml").write_text(YAML)
     command = [sys.executable, "-m", "kvsim.cli.main", "sweep", str(tmp_path / "scenario.yaml")]
     for key, values in GRID.items():
@@ -121,4 +122,4 @@ def test_a_study_killed_in_the_middle_goes_on_to_the_same_bytes(tmp_path, serial
         until(lambda: len(list((tmp_path / "s" / PIECES).glob("*.jsonl"))) >= 10, "pieces")
         process.kill()
     subprocess.run([*command, "--jobs", "2", "--resume"], stdout=subprocess.DEVNULL, check=True)
-    assert table(tmp_path / "s") == serial
+    assert table(tmp_path / "s") == plain
