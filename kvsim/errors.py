@@ -34,3 +34,9 @@ class DoesNotFitError(KvsimError):
     """The model, or one request, does not fit the memory; no setting that was asked for meets the goal."""
 
     exit_code = 3
+
+
+class NoGpuError(KvsimError):
+    """There is no GPU that could be measured. The exit code is the one by which test tools know a skip."""
+
+    exit_code = 77

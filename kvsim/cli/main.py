@@ -88,11 +88,12 @@ def _parser() -> "argparse.ArgumentParser":
     # Late: an interrupt while they are imported is one like any other.
     import argparse
 
+    from kvsim.cli.calibrate import verb as calibrate
     from kvsim.cli.capacity import verb as capacity
     from kvsim.cli.lists import engines, gpus, models, presets, schema
     from kvsim.cli.studies import sweep
     from kvsim.cli.trace import verb as trace
-    from kvsim.cli.verbs import calibrate, compare, compare_run, hit_curve, replay, run, validate
+    from kvsim.cli.verbs import compare, compare_run, hit_curve, replay, run, validate
 
     parser = argparse.ArgumentParser(
         prog="kvsim",

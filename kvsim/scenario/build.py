@@ -120,7 +120,8 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     scheduler = serving.scheduler(device)
     allocator = scheduler.allocator
     block_size, read_size = units(allocator, rules)
-    timing = timing_of(settings, rules, footprint, parameters, block_size=read_size)
+    page_bytes = None if row is None else row.page_bytes
+    timing = timing_of(scenario, rules, footprint, parameters, block_size=read_size, page_bytes=page_bytes)
     traffic = _traffic(scenario, identities=allocator.caches)
     cache_is_there(settings, allocator.caches)
     return Simulation(

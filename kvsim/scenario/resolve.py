@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvsim.errors import InputError
 from kvsim.scenario.checks import check
-from kvsim.scenario.checks.references import model_reference, trace_reference
+from kvsim.scenario.checks.references import model_reference, place_of_path, trace_reference
 from kvsim.scenario.layers import Layers, layer_of_changes, layers_of, read_layers, read_overrides
 from kvsim.scenario.merging import KINDS, LENGTHS, Layer, over_with_nulls
 from kvsim.scenario.messages import Mistake, Origin, Origins, alternatives, refuse
@@ -88,6 +88,12 @@ class Scenario:
         """The trace whose rows give the lengths, likewise; None: lengths come from distributions."""
         trace = self.settings.workload.lengths_of
         return None if trace is None else self._found(trace_reference(trace, "workload.lengths_of", self.origins))
+
+    @cached_property
+    def calibration(self) -> str | None:
+        """The path of the calibration that step times come from; None: the one that comes with kvsim."""
+        file = self.settings.timing.file
+        return None if file is None else self._found(place_of_path(file, "timing.file", self.origins))
 
     @cached_property
     def token_budget(self) -> int:

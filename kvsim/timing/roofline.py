@@ -20,6 +20,7 @@ from kvsim.step import StepPlan
 from kvsim.timing.fitted import FittedRange
 from kvsim.timing.interface import Anew, Line
 from kvsim.timing.steps.graphs import Graphs
+from kvsim.timing.steps.moves import Moves
 
 LEAST_SHARE = 1e-6
 """The least efficiency; below it one step of a large model would outlast the 64-bit clock."""
@@ -121,11 +122,15 @@ class RooflineTiming:
         self._kv_bytes = kv_bytes
         self._pair_flops = pair_flops
         self._slope_ps = round(PS_PER_S * max(kv_bytes / self._kv_rate, pair_flops / self._prefill_rate))
-        self._copy_ps = round(PS_PER_S * 2 * kv_bytes * gpu_share / (bandwidth * p.copy_bandwidth_efficiency))
-        self._map_ps = round(PS_PER_S * p.page_map_s)
+        self.moved_bytes = kv_bytes * gpu_share
+        """Of a slot, on the GPU: what is copied, and what is swapped."""
         self.host_bytes_per_s = gpu.host_link_bytes_per_s * p.link_bandwidth_efficiency
         """What the link to host memory carries in one direction."""
-        self._swap_ps = round(PS_PER_S * kv_bytes * gpu_share / self.host_bytes_per_s)
+        self.moves = Moves(
+            copied_ps=round(PS_PER_S * 2 * self.moved_bytes / (bandwidth * p.copy_bandwidth_efficiency)),
+            mapped_ps=round(PS_PER_S * p.page_map_s),
+            swapped_ps=round(PS_PER_S * self.moved_bytes / self.host_bytes_per_s),
+        )
         self._anew: dict[int, tuple[Anew, Anew]] = {}
         self._bases: dict[int, Line] = {}
         self._graphs = graphs
@@ -174,15 +179,7 @@ class RooflineTiming:
         """See `StepTiming`."""
         rows, context, _ = plan.rows
         computed_ps = self._prompts_ps(plan) if plan.chunks or plan.pairs else self.decode(rows)[0]
-        return computed_ps + (0 if plan.pairs else self._slope_ps * context) + self.moved_ps(plan)
-
-    def moved_ps(self, plan: StepPlan) -> int:
-        """What a step copies, maps and swaps, whatever it computes."""
-        return (
-            self._copy_ps * (plan.copied_slots + plan.gathered_slots)
-            + self._map_ps * plan.mapped_pages
-            + self._swap_ps * plan.swapped_slots
-        )
+        return computed_ps + (0 if plan.pairs else self._slope_ps * context) + self.moves.of(plan)
 
     def _prompts_ps(self, plan: StepPlan) -> int:
         """Linear layers, and the attention of prompts; where nothing is kept, of everything."""

@@ -27,6 +27,9 @@ def add(subparsers: Any) -> None:
         help="a folder with any of the known tables (kernel_gemm.csv, e2e_serving.csv, ...); default: what "
         f"{DATA_VARIABLE} names, else the small set that comes with kvsim",
     )
+    parser.add_argument(
+        "--calibration", metavar="FILE", help="a calibration that `kvsim calibrate fit` wrote, over the one of kvsim"
+    )
     parser.add_argument("-o", metavar="DIR", dest="folder", help="write the report and its figures there")
     parser.add_argument(
         "--expected",
@@ -54,9 +57,14 @@ def execute(args: argparse.Namespace) -> int:
         from kvsim.reporting.run_folder import check_file
 
         check_file(args.expected, "--expected")
+    own = None
+    if args.calibration is not None:
+        from kvsim.timing.fitting.calibration import read
+
+        own = read(Path(args.calibration))
     named = args.data or os.environ.get(DATA_VARIABLE)
     folder = Path(named) if named else sample_folder()
-    found = validate(folder)
+    found = validate(folder, own)
     if args.folder is not None:
         from kvsim.reporting.validation.report import write_validation
         from kvsim.study.validation.recorded import recorded_runs

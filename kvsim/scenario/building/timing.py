@@ -1,11 +1,13 @@
 """Step times by name."""
 
+from pathlib import Path
 from typing import Any
 
 from kvsim.catalog.engines import Profile
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import gpu
 from kvsim.scenario.deployment import chosen
+from kvsim.scenario.resolve import Scenario
 from kvsim.scenario.schema.serving import NoCacheSettings
 from kvsim.scenario.schema.settings import Settings
 from kvsim.timing.expected import expected_error, unknown_error
@@ -16,14 +18,19 @@ from kvsim.timing.steps.graphs import EAGER, graphs
 
 
 def timing_of(
-    settings: Settings,
+    scenario: Scenario,
     rules: Profile,
     footprint: Footprint,
     parameters: RooflineParameters,
     *,
     block_size: int | None,
+    page_bytes: int | None,
 ) -> StepTiming:
-    """Step times as the scenario asks for them; `block_size`: slots that attention looks up at a time, None: none."""
+    """Step times as the scenario asks for them.
+
+    `block_size`: slots that attention looks up at a time, `page_bytes`: memory that is mapped at a time; None: none.
+    """
+    settings = scenario.settings
     card, placement = gpu(settings.gpu), settings.placement
     sequences = chosen(settings.engine.max_num_seqs, rules.max_num_seqs)
     captured = graphs(rules.engine, rules.version, card, sequences)
@@ -40,9 +47,18 @@ def timing_of(
     timing: StepTiming = roofline
     if settings.timing.name == "calibrated":
         from kvsim.timing.calibrated import CalibratedTiming  # late: it reads the calibrations
+        from kvsim.timing.fitting.calibration import read
 
         timing = CalibratedTiming(
-            footprint, card, roofline, engine=rules.engine, version=rules.version, graphs=captured
+            footprint,
+            card,
+            roofline,
+            engine=rules.engine,
+            version=rules.version,
+            graphs=captured,
+            calibration=None if scenario.calibration is None else read(Path(scenario.calibration)),
+            block_size=block_size,
+            page_bytes=page_bytes,
         )
     if not placement.host_share:
         return timing
@@ -70,6 +86,8 @@ def expected_error_of(settings: Settings, rules: Profile, footprint: Footprint) 
         return unknown_error("no engine that keeps nothing was measured")
     if settings.placement.host_share:
         return unknown_error("no run with a part of its KV on the host was measured")
+    if settings.timing.file is not None:
+        return unknown_error("no served run was predicted from this calibration; `kvsim calibrate validate` scores it")
     if settings.timing.parameters:
         return unknown_error("the scenario gives parameters of its own")
     return expected_error(settings.timing.name, footprint.model, gpu(settings.gpu), rules.engine, rules.version)

@@ -21,7 +21,7 @@ def check(data: Plain, origins: Origins) -> Iterator[Mistake]:
     yield from _written(data, "")
     yield from name_mistakes(data, origins)
     yield from engine_mistakes(data, origins)
-    yield from timing_mistakes(data.get("timing"))
+    yield from timing_mistakes(data, origins)
     yield from fleet_mistakes(data)
     pool = data.get("pool")
     if isinstance(pool, dict) and len(pool) != 1:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from kvsim.errors import InputError
 from kvsim.scenario.checks.policies import engine_policies
-from kvsim.scenario.checks.references import is_whole, model_reference, text_at
+from kvsim.scenario.checks.references import is_whole, model_reference, place_of_path, text_at
 from kvsim.scenario.loading import Plain
 from kvsim.scenario.messages import MISSING, Mistake, Origins, suggestion
 
@@ -101,11 +102,13 @@ def _context(limit: Any, data: Plain, origins: Origins) -> Iterator[Mistake]:
         yield Mistake("engine.max_model_len", limit, problem, f"give {known.max_context} or less, or leave it out")
 
 
-def timing_mistakes(timing: Any) -> Iterator[Mistake]:
-    """Yield parameters that step times do not have, or not of that value."""
-    parameters = {key: value for key, value in timing.items() if key != "name"} if isinstance(timing, dict) else {}
-    if not parameters:
+def timing_mistakes(data: Plain, origins: Origins) -> Iterator[Mistake]:
+    """Yield parameters that step times do not have, or not of that value, and calibrations of other GPUs."""
+    timing = data.get("timing")
+    if not isinstance(timing, dict):
         return
+    parameters = {key: value for key, value in timing.items() if key not in ("name", "file")}
+    yield from _calibration(timing, text_at(data, "gpu"), origins)
     if timing.get("name") == "calibrated":
         for name, value in parameters.items():
             remedy = "leave it out, or use the timing roofline, which has parameters"
@@ -124,3 +127,29 @@ def timing_mistakes(timing: Any) -> Iterator[Mistake]:
                 else:
                     remedy = suggestion(name, known)
                     yield Mistake(f"timing.{name}", value, "is given for an unknown key", remedy)
+
+
+def _calibration(timing: Plain, gpu_name: str, origins: Origins) -> Iterator[Mistake]:
+    """What is wrong with the file of a calibration: it has one and needs none, it is none, it is of another GPU."""
+    from kvsim.catalog.gpus import gpu
+
+    file = timing.get("file")
+    if not isinstance(file, str) or not file:
+        return
+    if timing.get("name") != "calibrated":
+        remedy = "leave it out, or use the timing calibrated, which is fitted"
+        yield Mistake("timing.file", file, "is given for the roofline, which has no file", remedy)
+        return
+    from kvsim.timing.fitting.calibration import read
+
+    try:
+        found = read(Path(place_of_path(file, "timing.file", origins)))
+        card = gpu(gpu_name).name
+    except InputError as error:
+        # An unknown GPU is told by its own key.
+        if "calibration" in str(error):
+            yield Mistake("timing.file", MISSING, str(error))
+        return
+    if card not in found.gpus:
+        remedy = f"give gpu: {' or '.join(found.gpus)}" if found.gpus else "fit something"
+        yield Mistake("timing.file", file, f"is a calibration of {', '.join(found.gpus)}, not of {card}", remedy)

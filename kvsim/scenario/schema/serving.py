@@ -208,15 +208,19 @@ class CapacitySettings(Part):
 
 
 class TimingSettings(Part):
-    """How long a step takes: `roofline` from the data sheet, `calibrated` from fits to published measurements.
+    """How long a step takes: `roofline` from the data sheet, `calibrated` from fits to published measurements, or to
+    those of your own GPU.
 
-    The keys beside `name` are parameters of the roofline, as numbers from 0 on.
+    The keys beside `name` and `file` are parameters of the roofline, as numbers from 0 on.
     """
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Annotated[float, Field(ge=0)]] = Field(init=False)
 
     name: Literal["roofline", "calibrated"] = "roofline"
+    file: Annotated[str, Field(min_length=1)] | None = None
+    """Of `calibrated`: a calibration that `kvsim calibrate fit` wrote, relative to the scenario's file; absent: the one
+    that comes with kvsim."""
 
     @property
     def parameters(self) -> dict[str, float]:

@@ -30,8 +30,8 @@ FIRST_TOKEN = "ttft"
 """A served row has a first token beside its steps: scored apart, so that `groups` has every row once."""
 
 
-def validate(folder: Path) -> dict[str, Any]:
-    """Score every known table of `folder` on held-out groups.
+def validate(folder: Path, own: Calibration | None = None) -> dict[str, Any]:
+    """Score every known table of `folder` on held-out groups; fits of `own` stand over those that come with kvsim.
 
     `groups`: unseen shapes of kernels and unseen models of served runs, every row once; `first_token`: times to first
     token of the same runs; `unseen_gpu` and `unseen_release` in the same form; `skipped` counts rows by reason;
@@ -45,7 +45,7 @@ def validate(folder: Path) -> dict[str, Any]:
     if not measured.samples and not usable and not recorded:
         names = ", ".join([*list(KERNEL_TABLES)[:2], *list(SERVED_TABLES)[:2]])
         raise InputError(f"{folder}: holds no table that can be scored; known are files such as {names}")
-    known = shipped()
+    known = shipped() if own is None else own.over(shipped())
     calibration = merged(known, calibrate(measured, strict=False))
     engines = shipped_engines()
     seen = list(kernels.unseen_shapes(measured.samples, known))

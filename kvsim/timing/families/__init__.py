@@ -5,6 +5,7 @@ from kvsim.timing.families.decode_attention import DecodeAttention
 from kvsim.timing.families.device import Device, device
 from kvsim.timing.families.interface import Family, Parameter
 from kvsim.timing.families.linear import Linear
+from kvsim.timing.families.measured import measured_family
 from kvsim.timing.families.moe import MixtureOfExperts
 from kvsim.timing.families.prefill_attention import PrefillAttention
 
@@ -35,4 +36,7 @@ def family(name: str) -> Family:
         return AllReduce(variant)
     if kind == "moe":
         return MixtureOfExperts(variant)
-    raise KeyError(name)
+    measured = measured_family(name)
+    if measured is None:
+        raise KeyError(name)
+    return measured

@@ -63,6 +63,14 @@ class Family(Protocol):
         ...
 
 
+class Beginning(Family, Protocol):
+    """A family that finds in the measured times themselves where a fit is to begin."""
+
+    def begin(self, rows: Rows, seconds: Column) -> dict[str, float]:
+        """Values near the fit, of parameters that it has or not."""
+        ...
+
+
 def power_mean(first: Column, second: Column, power: float) -> Column:
     """Two times that overlap in part: the larger of them for a high power, their sum for 1."""
     large, small = np.maximum(first, second), np.minimum(first, second)

@@ -7,7 +7,7 @@ and matrix products are published has these instead of its relatives' (`attained
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -16,10 +16,13 @@ from typing import Any
 from kvsim.errors import InputError
 from kvsim.timing.families import device, family
 from kvsim.timing.families.interface import starts
+from kvsim.timing.families.measured import STANDS_FOR, stands_for
 from kvsim.timing.fitting.attained import attained
 from kvsim.timing.fitting.robust import Fitted, median_of
 
 FITTED = "fitted to published measurements"
+ON_THIS_GPU = "calibrated on this GPU"
+EMULATED = "fitted to emulated times, which no GPU took"
 DATASHEET = "datasheet and the median of other GPUs' efficiencies"
 STARTS = "datasheet and stated efficiencies"
 ATTAINED = "published copies and matrix products of the card, else the median of other GPUs' efficiencies"
@@ -56,6 +59,8 @@ class Entry:
     p90_abs_error: float
     groups: tuple[str, ...] = ()
     """Shapes that the fit has seen."""
+    provenance: str = ""
+    """Where it comes from, if it is not where the calibration as a whole does."""
 
     def as_json(self) -> dict[str, Any]:
         """For a data file: every parameter with unit, value and standard error."""
@@ -65,7 +70,7 @@ class Entry:
                 name: {
                     "value": _short(value),
                     "standard_error": _short(value * self.relative_errors[name]),
-                    "unit": units[name],
+                    "unit": units.get(name, "1"),  # factors of sizes that only this GPU was asked for have none
                 }
                 for name, value in self.values.items()
             },
@@ -87,6 +92,8 @@ class Calibration:
     provenance: str = FITTED
     blind: frozenset[str] = frozenset()
     """GPUs of which nothing but the data sheet may be used."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """Of a calibration on the user's own GPU: the machine, what was accepted, counts, the drift of its anchors."""
 
     @cached_property
     def gpus(self) -> tuple[str, ...]:
@@ -97,13 +104,29 @@ class Calibration:
         """The same but those fits, and published rates, of these GPUs."""
         left = self.blind | set(gpus)
         kept = {key: one for key, one in self.entries.items() if key[0] not in left}
-        return Calibration(kept, self.provenance, frozenset(left))
+        return replace(self, entries=kept, blind=frozenset(left))
+
+    def over(self, others: "Calibration") -> "Calibration":
+        """These fits, and of `others` those that none of these stands for; each keeps its provenance."""
+        own = {(gpu, name.partition(":")[0]) for gpu, name in self.entries if name.startswith("prefill_attention")}
+        below = {
+            key: replace(one, provenance=one.provenance or others.provenance)
+            for key, one in others.entries.items()
+            # Of prompts one kind of kernel fits a GPU: another's fit to it would stand beside the one chosen here.
+            if (key[0], key[1].partition(":")[0]) not in own
+        }
+        return replace(self, entries={**below, **self.entries})
+
+    def measured_here(self, gpu: str, name: str, *, latent: bool) -> bool:
+        """Whether this calibration itself, not one that it stands over, has kernels of that family on that GPU."""
+        own = (self.entries.get((gpu, one)) for one in (stands_for(name, latent=latent), name) if one is not None)
+        return any(one is not None and not one.provenance for one in own)
 
     def values(self, gpu: str, name: str) -> tuple[dict[str, float], str]:
         """(parameters of that family on that GPU, where they come from)."""
         own = self.entries.get((gpu, name))
         if own is not None:
-            return own.values, self.provenance
+            return own.values, own.provenance or self.provenance
         values, where = self._relatives(gpu, name)
         measured = None if gpu in self.blind else attained(gpu, name, values)
         return (values, where) if measured is None else (measured, ATTAINED)
@@ -114,7 +137,7 @@ class Calibration:
         if not lenders:
             return starts(family(name)), STARTS
         if lenders[0].gpu == gpu:
-            return lenders[0].values, self.provenance
+            return lenders[0].values, lenders[0].provenance or self.provenance
         return median_of({one.gpu: one.values for one in lenders}), DATASHEET
 
     def ranges(self, gpu: str, name: str) -> dict[str, tuple[float, float]]:
@@ -159,7 +182,8 @@ class Calibration:
 
 
 class Parameters(dict[str, Mapping[str, float]]):
-    """Parameters by family of one GPU; a family is looked up when it is first asked for.
+    """Parameters by family of one GPU; a family is looked up when it is first asked for, those that its own
+    microbenchmarks decided are there from the start.
 
     In a model, engines fuse the quantisation of activations into the kernel before: narrow linear layers keep the fixed
     cost of the 16-bit ones and lose the time of quantising that a lone micro-benchmark shows.
@@ -168,6 +192,9 @@ class Parameters(dict[str, Mapping[str, float]]):
     def __init__(self, calibration: Calibration, gpu: str) -> None:
         super().__init__()
         self._calibration, self._gpu = calibration, gpu
+        for name in set(STANDS_FOR.values()):
+            if (gpu, name) in calibration.entries:
+                self[name] = calibration.entries[gpu, name].values
 
     def __missing__(self, name: str) -> Mapping[str, float]:
         values, _ = self._calibration.values(self._gpu, name)
@@ -188,14 +215,19 @@ def to_json(calibration: Calibration) -> dict[str, Any]:
     by_gpu: dict[str, Any] = {}
     for gpu, name in sorted(calibration.entries):
         by_gpu.setdefault(gpu, {})[name] = calibration.entries[gpu, name].as_json()
-    return {"format": "kvsim calibration 1", "provenance": calibration.provenance, "gpus": by_gpu}
+    found = {"format": "kvsim calibration 1", "provenance": calibration.provenance, "gpus": by_gpu}
+    return found | ({"about": dict(calibration.about)} if calibration.about else {})
 
 
 def read(path: Path) -> Calibration:
     """The calibration in a file that `kvsim calibrate fit` wrote. Raises InputError naming the file."""
     try:
         return of_json(json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); give a calibration that `kvsim calibrate fit` wrote"
+        ) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}: is no calibration ({error!r}); `kvsim calibrate fit` writes one") from None
 
 
@@ -218,7 +250,7 @@ def of_json(data: Mapping[str, Any]) -> Calibration:
                 float(one["p90_abs_error"]),
                 tuple(one["shapes"]),
             )
-    return Calibration(entries, data["provenance"])
+    return Calibration(entries, data["provenance"], about=data.get("about", {}))
 
 
 def shipped() -> Calibration:

@@ -7,6 +7,7 @@ import numpy as np
 
 from kvsim.timing.families import Device, family
 from kvsim.timing.families.interface import Column, Values
+from kvsim.timing.families.measured import stands_for
 from kvsim.timing.steps.shapes import Matrix, Shapes
 
 BF16_BYTES = 2
@@ -32,7 +33,8 @@ class Parts:
 class Kernels:
     """Kernel times of `shapes` on `device`. `parameters`: values by name of family (see `calibration`).
 
-    `kv_dtype` is the type of the cache; `packed` the kind of prefill kernel; `launch` of the collectives.
+    `kv_dtype` is the type of the cache; `prefill` the kind of prefill kernel; `launch` of the collectives. `block_size`
+    is that of the block tables through which decoding reads the KV (None: in one piece), where its cost was measured.
     """
 
     def __init__(
@@ -44,11 +46,13 @@ class Kernels:
         kv_dtype: str = "bf16",
         prefill: str = "by_head",
         launch: str = "graph",
+        block_size: int | None = None,
     ) -> None:
         self._shapes, self._device, self._parameters = shapes, device, parameters
         self._decode = f"decode_attention:{kv_dtype}"
         self._prefill = f"prefill_attention:{prefill}"
         self._all_reduce = f"all_reduce:{launch}"
+        self._block = float(block_size or 0)
 
     def decode(self, sequences: Column, context: Column) -> Parts:
         """A step that decodes `sequences` sequences (of all groups together) with `context` cached tokens each."""
@@ -72,6 +76,7 @@ class Kernels:
             seen = context if kind.window is None else np.minimum(context, kind.window)
             rows = self._heads(kind, sequences) | {"context": seen, "cold": np.ones_like(sequences)}
             rows["kv_elements"] = np.full_like(sequences, kind.kv_elements)
+            rows["block"] = np.full_like(sequences, self._block)
             attention = attention + kind.layers * self._of(self._decode, rows)
         state = self._shapes.state_bytes_per_sequence * sequences / self._device.bandwidth_bytes_per_s
         return np.asarray(attention + state)
@@ -140,4 +145,7 @@ class Kernels:
         )
 
     def _of(self, name: str, rows: dict[str, Column]) -> Column:
+        own = stands_for(name, latent=self._shapes.model.kv_lora_rank is not None)
+        if own is not None and own in self._parameters:
+            name = own
         return family(name).seconds(self._parameters[name], rows, self._device)

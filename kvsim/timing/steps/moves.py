@@ -1,0 +1,74 @@
+"""What a step moves beside its kernels: slots copied inside the memory, pages mapped into it, slots swapped out.
+
+Measured on this GPU where it was, piece by piece; else as the data sheet says. Whole picoseconds a slot or page, so
+that sums are exact.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from kvsim.request import PS_PER_S
+from kvsim.step import StepPlan
+from kvsim.timing.families.device import MIB
+from kvsim.timing.families.interface import MICROSECOND, Values
+from kvsim.timing.families.measured.lines import GB
+
+CHUNK_BYTES = 2 * MIB
+"""The physical memory that a mapping benchmark maps at a time: CUDA's granularity. Smaller pages were not measured."""
+SWAPS = ("swap_blocks:batch", "swap_blocks:loop")
+"""How engines copy blocks to the host and back: batched calls (vLLM since CUDA 12.8), else a call for each block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """Picoseconds of a slot copied or gathered, of a page mapped, of a slot swapped."""
+
+    copied_ps: int
+    mapped_ps: int
+    swapped_ps: int
+
+    def of(self, plan: StepPlan) -> int:
+        """What a step moves, whatever it computes."""
+        return (
+            self.copied_ps * (plan.copied_slots + plan.gathered_slots)
+            + self.mapped_ps * plan.mapped_pages
+            + self.swapped_ps * plan.swapped_slots
+        )
+
+
+def measured_moves(
+    base: Moves,
+    parameters: Mapping[str, Values],
+    *,
+    kv_bytes: float,
+    tensors: int,
+    block_size: int | None,
+    page_bytes: int | None,
+) -> tuple[Moves, list[str]]:
+    """(`base` with what `parameters` know better, which pieces those are).
+
+    `kv_bytes`: of a slot, on one GPU, in `tensors` tensors of which each is copied by itself. `block_size`: slots that
+    are swapped together; None: whole regions, whose few calls count nothing. `page_bytes`: what is mapped at a time.
+    """
+    known = []
+    copy = parameters.get("hbm:copy")
+    if copy is not None:
+        known.append("copies")
+        base = replace(base, copied_ps=round(PS_PER_S * 2 * kv_bytes / (GB * copy["rate_gb_s"])))
+    mapping = parameters.get("map:vmm_map")
+    if mapping is not None and page_bytes == CHUNK_BYTES:
+        known.append("mapping")
+        base = replace(base, mapped_ps=round(PS_PER_S * MICROSECOND * mapping["chunk_us"]))
+    for name in SWAPS:
+        ways = [parameters[f"{name}_{way}"] for way in ("out", "in") if f"{name}_{way}" in parameters]
+        if ways:
+            known.append("swaps")
+            seconds = sum(_swapped_s(values, kv_bytes, tensors, block_size) for values in ways) / len(ways)
+            base = replace(base, swapped_ps=round(PS_PER_S * seconds))
+            break
+    return base, known
+
+
+def _swapped_s(values: Values, kv_bytes: float, tensors: int, block_size: int | None) -> float:
+    calls = 0.0 if block_size is None else tensors / block_size
+    return MICROSECOND * values["block_us"] * calls + kv_bytes / (GB * values["rate_gb_s"])
