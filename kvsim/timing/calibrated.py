@@ -36,6 +36,8 @@ MEASURED_KNOTS = tuple(256 << power for power in range(10))
 """The same where the kernel's own rules are known: splits of few long contexts bend its time more than once."""
 HASH_LETTERS = 12
 """So much of the hash of a GPU's own results is told in every output."""
+PAGED = "paged_attention:bf16"
+"""The family of decode attention whose fit tells one block size from another."""
 TABLE_TOKENS = 512
 """Numbers of tokens that are computed at once."""
 
@@ -43,10 +45,11 @@ TABLE_TOKENS = 512
 class CalibratedTiming:
     """The time of a step of `footprint.model` on GPUs of one kind, served by `engine` of a `version`.
 
-    `graphs` are the decode batches that it captures; None: batches are taken as they are, and no launch costs time.
-    `calibration` stands over the shipped one. `block_size`: of the block tables through which attention reads the KV;
-    `page_bytes`: of pages mapped on demand; what these cost is charged where the calibration has measured it. Raises
-    ValueError for KV of 32 bits, which no measured kernel reads.
+    `calibration` stands over the shipped one. `graphs` are the decode batches that the engine captures; None: batches
+    are taken as they are, and no launch costs time. `block_size`: of the block tables through which attention reads the
+    KV; `page_bytes`: of pages mapped on demand; what these cost is charged where the calibration has measured it, else
+    attention takes `lookup` times as long over its KV as through the tables that were measured.
+    Raises ValueError for KV of 32 bits, which no measured kernel reads.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class CalibratedTiming:
         version: str,
         calibration: Calibration | None = None,
         graphs: Graphs | None = None,
+        lookup: float = 1.0,
         block_size: int | None = None,
         page_bytes: int | None = None,
     ) -> None:
@@ -102,6 +106,7 @@ class CalibratedTiming:
         self.provenance = f"{_provenance(known, [*kernels, *moved], others)}; overheads of {measured}"
         self._base, self._layers = base, footprint.model.layers
         self._graphs = graphs
+        self._lookup = 1.0 if kv_dtype == "bf16" and PAGED in own else lookup
         self._launch_us = max(0.0, eager_layer_us() - self._added.layer_us)
         self._tables: dict[int, tuple[Column, Column]] = {}
         own_kernel = stands_for(needed["decode attention"], latent=latent)
@@ -180,7 +185,7 @@ class CalibratedTiming:
             slope = max(0.0, (far - near) / (ends[1] - ends[0]))
             # A piece that is steeper than those before it begins below 0, which the rest of a step makes up for.
             fixed = near - slope * ends[0]
-            known = self._attended[rows, piece] = fixed if piece else max(0.0, fixed), slope / rows
+            known = self._attended[rows, piece] = fixed if piece else max(0.0, fixed), slope * self._lookup / rows
         return known
 
     def _table_s(self, which: int, tokens: int) -> float:

@@ -52,6 +52,10 @@ def test_one_replication_prints_what_it_always_did(capsys):
     assert "study" not in plain
 
 
+def test_replications_are_the_same_on_any_workers(capsys):
+    assert said(capsys, "--replications", "3", "--jobs", "2") == said(capsys, "--replications", "3", "--jobs", "1")
+
+
 def test_replications_are_added_to_what_one_run_says(capsys):
     plain, whole = said(capsys), said(capsys, "--replications", "3", "--baseline", "regions")
     assert {key: whole[key] for key in plain} == plain

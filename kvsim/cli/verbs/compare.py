@@ -77,6 +77,7 @@ def execute(args: argparse.Namespace) -> int:
     from kvsim.metrics.tables import Dropped, ParquetPieces, Pieces
     from kvsim.reporting.comparison import comparison_summary
     from kvsim.reporting.run_folder import check_run_folder, check_writable, folder_names, write_comparison
+    from kvsim.study.executors import opened
 
     if args.folder is not None:
         check_run_folder(args.folder)
@@ -110,8 +111,6 @@ def execute(args: argparse.Namespace) -> int:
         if asked is None:
             results = study.compare(variants, **options)
         else:
-            from kvsim.study.executors import opened
-
             alone = None if asked.shares_out(variants) else 1
             workers = stack.enter_context(opened(jobs=alone or args.jobs, cluster=None if alone else args.cluster))
             results, found = study.compare_with_intervals(variants, asked, executor=workers.executor, **options)

@@ -17,13 +17,13 @@ from kvsim.study.replication.runs.replicate import (
     Replicate,
     Serial,
     observed_run,
-    replication_seed,
     simulate,
 )
 from kvsim.study.replication.sessions import grouping, session_estimates, session_notes, traced
 from kvsim.study.replication.trust import judged, notes
 from kvsim.study.replication.warmup import WarmUp, found_warmup, of_warmup, with_warmup
 from kvsim.study.reporter import Progress
+from kvsim.study.seeds import replication_seed
 from kvsim.study.statistics.intervals import Interval, mean_interval
 from kvsim.study.statistics.saturation import Queue
 from kvsim.study.statistics.sequential import BIAS, LEAST, more_replications, widest

@@ -9,7 +9,8 @@ from kvsim.metrics.tables import Dropped
 from kvsim.request import PS_PER_S
 from kvsim.scenario.messages import Origin
 from kvsim.scenario.resolve import Scenario
-from kvsim.study.replication.runs.replicate import Executor, Piece, observed_run, side_seed
+from kvsim.study.replication.runs.replicate import Executor, Piece, observed_run
+from kvsim.study.seeds import replication_seed
 from kvsim.study.statistics.intervals import Array
 from kvsim.study.statistics.warmup import mser5_time
 
@@ -61,7 +62,7 @@ def found_warmup(
     pieces = [
         Piece(
             with_warmup(scenario, 0),
-            side_seed(scenario.seed if seed is None else seed, number, _PURPOSE),
+            replication_seed(scenario.seed if seed is None else seed, number, _PURPOSE),
             check=check,
         )
         for _, scenario in variants

@@ -1,8 +1,9 @@
 """A calibration: fitted parameters by GPU and family as data, and what stands in for a GPU or family without any.
 
-Order of stand-ins, each said in `provenance`: the GPU's own fit; the median of fits of its architecture; the median of
-all GPUs' fits; a narrower type's family borrows from the next wider one's. A card without fits of its own whose copies
-and matrix products are published has these instead of its relatives' (`attained`).
+Order of stand-ins, each said in `provenance`: the GPU's own fit; that of the same chip under another name; the median
+of fits of its architecture; the median of all GPUs' fits; a narrower type's family borrows from the next wider one's. A
+card without fits of its own whose copies and matrix products are published has these instead of its relatives'
+(`attained`).
 """
 
 import json
@@ -26,6 +27,10 @@ EMULATED = "fitted to emulated times, which no GPU took"
 DATASHEET = "datasheet and the median of other GPUs' efficiencies"
 STARTS = "datasheet and stated efficiencies"
 ATTAINED = "published copies and matrix products of the card, else the median of other GPUs' efficiencies"
+
+WIDE_SHARE = 0.5
+"""A relative stands in alone only if its table has half as many shapes as the widest: a few shapes leave open what the
+others cost (latent heads and long contexts alone, as H20's, tell no fixed costs)."""
 
 BORROWS = {
     "linear:fp4": "linear:fp8",
@@ -154,9 +159,14 @@ class Calibration:
         own = self.entries.get((gpu, name))
         if own is not None:
             return [own]
-        arch = device(gpu).arch
+        chip = device(gpu)
         others = [one for (_, kind), one in self.entries.items() if kind == name]
-        near = [one for one in others if device(one.gpu).arch == arch]
+        same = [one for one in others if device(one.gpu).same_chip(chip)]
+        if same:
+            return same
+        widest = max((len(one.groups) for one in others), default=0)
+        wide = [one for one in others if len(one.groups) >= WIDE_SHARE * widest]
+        near = [one for one in wide if device(one.gpu).arch == chip.arch]
         if near:
             return near
         borrowed = BORROWS.get(name)
@@ -169,16 +179,13 @@ class Calibration:
         return Parameters(self, gpu)
 
     def prefill_kernel(self, gpu: str) -> str:
-        """Which kind of prefill kernel fits that GPU better: `packed` or `by_head`."""
-        fits = {kind: self.entries.get((gpu, f"prefill_attention:{kind}")) for kind in ("packed", "by_head")}
-        packed, by_head = fits["packed"], fits["by_head"]
-        if packed is not None and by_head is not None:
-            return "packed" if packed.median_abs_error < by_head.median_abs_error else "by_head"
-        if packed is not None or by_head is not None:
-            return "packed" if packed is not None else "by_head"
-        arch = device(gpu).arch
-        near = [key for key in self.entries if key[1] == "prefill_attention:packed" and device(key[0]).arch == arch]
-        return "packed" if near else "by_head"
+        """Which kind of prefill kernel fits that GPU better, or those that lend to it: `packed` or `by_head`."""
+        off = {}
+        for kind in ("by_head", "packed"):
+            lenders = [one for one in self._lenders(gpu, f"prefill_attention:{kind}") if one.family.endswith(kind)]
+            if lenders:
+                off[kind] = sum(one.median_abs_error for one in lenders) / len(lenders)
+        return min(off, key=lambda kind: off[kind]) if off else "by_head"
 
 
 class Parameters(dict[str, Mapping[str, float]]):

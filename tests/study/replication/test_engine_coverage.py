@@ -7,8 +7,9 @@ import pytest
 from kvsim import Scenario
 from kvsim.study.replication.catalogue import numbers
 from kvsim.study.replication.estimates import estimates
-from kvsim.study.replication.runs.replicate import Piece, replication_seed, simulate
+from kvsim.study.replication.runs.replicate import Piece, simulate
 from kvsim.study.replication.trust import judged
+from kvsim.study.seeds import replication_seed
 
 KEYS = ("ttft_s.mean", "tpot_s.mean", "e2e_s.mean", "mean_running", "mean_share.used", "waste_share")
 STUDIES, REPLICATIONS, REQUESTS = 100, 5, 300

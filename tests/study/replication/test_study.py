@@ -12,8 +12,9 @@ from kvsim.reporting.comparison import comparison_summary
 from kvsim.study import compare_with_intervals
 from kvsim.study.replication.asked import Asked
 from kvsim.study.replication.catalogue import better, numbers, percentile_of
-from kvsim.study.replication.runs.replicate import Serial, replication_seed, side_seed
+from kvsim.study.replication.runs.replicate import Serial
 from kvsim.study.replication.study import PRECISE
+from kvsim.study.seeds import replication_seed
 from kvsim.study.statistics.sequential import LEAST
 from tests.study.replication.cases import traced, variants
 
@@ -182,13 +183,13 @@ def test_a_trace_without_sessions_is_drawn_in_blocks():
     assert "blocks of neighbouring requests" in study.notes[0]
 
 
-def test_seeds_of_replications_are_those_of_a_sweep_and_never_meet_those_of_pilots():
-    assert [replication_seed(7, number) for number in range(3)] == [7, 8, 9]
-    assert replication_seed((1 << 128) - 1, 1) == 0
-    pilots = [side_seed(7, number, "warm-up") for number in range(50)]
-    assert len(set(pilots)) == 50
-    assert min(pilots) > 1000
-    assert max(pilots) < 1 << 53
+def test_seeds_of_replications_follow_from_the_study_and_never_meet_its_pilots():
+    seeds = [replication_seed(7, number) for number in range(50)]
+    pilots = [replication_seed(7, number, "warm-up") for number in range(50)]
+    assert seeds[0] == 7
+    assert len({*seeds, *pilots}) == 100
+    assert max(seeds) < 1 << 53
+    assert replication_seed(8, 1) != seeds[1]
 
 
 def test_directions_are_those_of_the_first_word():

@@ -14,7 +14,6 @@ from kvsim.study.reporter import Progress
 from kvsim.study.single import run
 from kvsim.study.statistics.intervals import Array
 from kvsim.study.statistics.saturation import SLICES
-from kvsim.workload.streams import Streams
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -34,21 +33,6 @@ class Serial:
     def map(self, function: Callable[[P], R], pieces: Iterable[P], /) -> Iterator[R]:
         """See `Executor`."""
         return map(function, pieces)
-
-
-_SEEDS = 1 << 128
-_SEED_BITS = 53
-"""Bits of a seed that is made here, so that every reader of JSON reads it exactly."""
-
-
-def replication_seed(seed: int, number: int) -> int:
-    """The seed of a replication: the study's own for the first, and one more for each that follows, as in a sweep."""
-    return (seed + number) % _SEEDS
-
-
-def side_seed(seed: int, number: int, purpose: str) -> int:
-    """The seed of a run beside the replications, whose streams it must not share."""
-    return int(Streams(seed).generator(purpose, number).integers(0, 1 << _SEED_BITS))
 
 
 @dataclass(frozen=True)
