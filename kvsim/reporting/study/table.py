@@ -107,6 +107,14 @@ def _places(number: float, digits: int) -> int:
     return min(6, digits - 1 - exponent)
 
 
+_KEEPING_UP = {
+    (True, False): "{variant} keeps up with this traffic and {baseline} does not.",
+    (False, True): "{variant} does not keep up with this traffic, and {baseline} does.",
+    (False, False): "Neither {variant} nor {baseline} keeps up with this traffic.",
+}
+"""What saturation says of two variants, of which no numbers can be compared: whether each keeps up."""
+
+
 def in_short(study: Study, say: Callable[[Metric], str] = lambda metric: metric.label.replace(", ", " ")) -> list[str]:
     """What the study found, in a sentence for each variant but the baseline."""
     said = []
@@ -129,8 +137,10 @@ def in_short(study: Study, say: Callable[[Metric], str] = lambda metric: metric.
             for verdict, labels in groups.items()
             if labels
         ]
-        if "saturated" in verdicts.values():
-            parts = ["no verdict, since one of the two is saturated"]
+        keeping = (not variant.saturated, not study.variant(study.baseline).saturated)
+        if keeping != (True, True):
+            said.append(_KEEPING_UP[keeping].format(variant=variant.name, baseline=study.baseline))
+            continue
         said.append(f"{variant.name} against {study.baseline}: {'; '.join(parts) or 'nothing to compare'}.")
     return said
 

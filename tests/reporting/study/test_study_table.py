@@ -80,6 +80,20 @@ def test_what_was_found_is_told_in_a_sentence_for_each_but_the_baseline():
     assert in_short(study()) == ["paged against naive: better in waste; not distinguishable in 1 others."]
 
 
+@pytest.mark.parametrize(
+    ("queues", "said"),
+    [
+        ((FULL, QUIET), "paged keeps up with this traffic and naive does not."),
+        ((QUIET, FULL), "paged does not keep up with this traffic, and naive does."),
+        ((FULL, FULL), "Neither paged nor naive keeps up with this traffic."),
+    ],
+)
+def test_of_saturated_variants_only_that_is_said(queues, said):
+    one = study()
+    full = [replace(variant, queue=queue) for variant, queue in zip(one.variants, queues, strict=True)]
+    assert in_short(replace(one, variants=full)) == [said]
+
+
 def test_what_intervals_rest_on_is_told():
     assert basis(study()) == (
         "95% intervals from 10 replications of each variant on the same random streams; differences are to naive, "
