@@ -32,13 +32,20 @@ part() {
 must() { part "$@" || failed=1; }
 
 command -v nvidia-smi > /dev/null && part 20 device nvidia-smi -q
-if [ -z "$program" ] || ! "$program" --preset tiny --only launch > /dev/null 2>&1; then
+starts() { "$program" --preset tiny --only launch > "$out/start.log" 2>&1; }
+if [ -n "$program" ]; then starts; code=$?; else code=127; fi
+if [ "$code" != 0 ] && [ "$code" != 77 ]; then  # there is none, or it was made for another machine
   program=$out/microbench
-  if ! part 120 build kvsim calibrate build -o "$program"; then exit 1; fi
+  part 120 build kvsim calibrate build -o "$program" || exit 1
+  starts
+  code=$?
+fi
+if [ "$code" = 77 ]; then
+  cat "$out/start.log" >&2
+  exit 77
 fi
 
 must 60 verify kvsim calibrate run --program "$program" --verify-only -o "$out/verify.jsonl"
-if [ $failed = 1 ] && tail -n 3 "$out/verify.log" | grep -q "no usable GPU"; then exit 77; fi
 if command -v compute-sanitizer > /dev/null; then
   for tool in memcheck racecheck; do
     must 60 "$tool" compute-sanitizer --tool "$tool" --error-exitcode 9 "$program" --preset tiny --verify-only \

@@ -34,7 +34,7 @@ BUGS = {
     "a rescaling that is forgotten": ("decode_attn", Change(DECODE, "total = total * shrink + sum;", "total += sum;")),
     "the head of the wrong group": ("decode_attn", Change(DECODE, "a.q_rows + head * a.group;", "a.q_rows + head;")),
     "no barrier before a block's sum": ("kv_read", Change(STREAM, "  __syncthreads();  // before the reduction", "")),
-    "a token that is read twice": ("kv_read", Change(READ, "at + 3 * kStreamThreads < vectors;", "at < vectors;")),
+    "a token that is read twice": ("kv_read", Change(READ, "at += 4 * kStreamThreads", "at += 3 * kStreamThreads")),
     "a block table off by one": (
         "kv_read",
         Change(READ, "(token & ((1 << cache.block_shift) - 1))", "(token + 1 & ((1 << cache.block_shift) - 1))"),

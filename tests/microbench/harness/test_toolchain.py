@@ -1,9 +1,12 @@
 """Finding a compiler, building once, and what is said where something is missing."""
 
+import shutil
+import subprocess
+
 import pytest
 
 from kvsim.errors import InputError, NoGpuError, RunError
-from kvsim.microbench.harness.build import build, command, source_sha256
+from kvsim.microbench.harness.build import SOURCES, build, command, source_sha256
 from kvsim.microbench.harness.run import Order, measure
 from kvsim.microbench.harness.toolchain import find_cublas, find_nvcc
 
@@ -105,3 +108,27 @@ def test_a_program_that_does_not_end_well_is_not_taken_for_a_measurement(tmp_pat
     program.chmod(0o755)
     with pytest.raises(error, match=said):
         measure(program, Order(traces=[]), tmp_path / "results.jsonl")
+
+
+@pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="this machine may have a GPU")
+def test_the_gpu_session_ends_at_once_where_there_is_no_gpu(tmp_path):
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\necho 'no usable GPU' >&2; exit 77\n")
+    program.chmod(0o755)
+    session = [str(SOURCES.parent / "gpu_session.sh"), "-o", str(tmp_path / "out"), "-p", str(program)]
+    done = subprocess.run(session, capture_output=True, text=True)
+    assert done.returncode == 77
+    assert "no usable GPU" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="this machine may have a GPU")
+def test_the_gpu_session_runs_every_part_and_notes_how_each_ended(tmp_path):
+    for name in ("program", "kvsim"):
+        (tmp_path / name).write_text('#!/bin/sh\ncase "$*" in *validate*) exit 1;; esac\n')
+        (tmp_path / name).chmod(0o755)
+    session = [str(SOURCES.parent / "gpu_session.sh"), "-o", str(tmp_path / "out"), "-p", str(tmp_path / "program")]
+    done = subprocess.run(session, capture_output=True, text=True, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    ended = [line.split()[:3] for line in (tmp_path / "out" / "summary.txt").read_text().splitlines()]
+    parts = ("verify", "quick", "full", "fit", "validate")
+    assert ended == [[part, "exit", "1" if part == "validate" else "0"] for part in parts]
+    assert done.returncode == 1
