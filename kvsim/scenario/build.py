@@ -19,7 +19,7 @@ from kvsim.scenario.building.allocators import block_size_of, units
 from kvsim.scenario.building.cache import cache_is_there, flushes_of
 from kvsim.scenario.building.engines import Serving
 from kvsim.scenario.building.fleet import routing_of
-from kvsim.scenario.building.timing import expected_error_of, extrapolated, placed, timing_of
+from kvsim.scenario.building.timing import expected_error_of, placed, timing_of
 from kvsim.scenario.building.traces import reshaped, traced
 from kvsim.scenario.deployment import planned
 from kvsim.scenario.generated import generated, kinds_of_client, layers, limit
@@ -152,19 +152,16 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         },
         expected_error=expected_error_of(settings, rules, footprint),
         not_modelled=not_modelled(settings, rules, footprint),
-        notes=[
-            *notes(
-                settings,
-                rules,
-                footprint,
-                kv.slots,
-                device,
-                start,
-                slot_bytes=slot_bytes,
-                host_bytes=stage_bytes - slot_bytes,
-            ),
-            *extrapolated(scenario, rules, footprint, block_size=read_size, max_model_len=limit),
-        ],
+        notes=notes(
+            settings,
+            rules,
+            footprint,
+            kv.slots,
+            device,
+            start,
+            slot_bytes=slot_bytes,
+            host_bytes=stage_bytes - slot_bytes,
+        ),
     )
 
 

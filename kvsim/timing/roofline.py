@@ -128,6 +128,8 @@ class RooflineTiming:
         self._kv_bytes = kv_bytes
         self._pair_flops = pair_flops
         self._slope_ps = round(PS_PER_S * max(kv_bytes / self._kv_rate, pair_flops / self._prefill_rate))
+        self.moved_bytes = kv_bytes * gpu_share
+        """Of a slot, on the GPU: what is copied, and what is swapped."""
         self.peer_bytes_per_s = (
             gpu.gpu_link_bytes_per_s / 2 or gpu.host_link_bytes_per_s
         ) * p.link_bandwidth_efficiency
@@ -135,9 +137,9 @@ class RooflineTiming:
         self.host_bytes_per_s = gpu.host_link_bytes_per_s * p.link_bandwidth_efficiency
         """What the link to host memory carries in one direction."""
         self.moves = Moves(
-            copied_ps=round(PS_PER_S * 2 * kv_bytes * gpu_share / (bandwidth * p.copy_bandwidth_efficiency)),
+            copied_ps=round(PS_PER_S * 2 * self.moved_bytes / (bandwidth * p.copy_bandwidth_efficiency)),
             mapped_ps=round(PS_PER_S * p.page_map_s),
-            swapped_ps=round(PS_PER_S * kv_bytes * gpu_share / self.host_bytes_per_s),
+            swapped_ps=round(PS_PER_S * self.moved_bytes / self.host_bytes_per_s),
         )
         self._anew: dict[int, tuple[Anew, Anew]] = {}
         self._bases: dict[int, Line] = {}

@@ -26,8 +26,6 @@ TYPES = {
 ELSEWHERE_CALLED = {
     "tp": "tensor_parallel",
     "tensor_parallel_size": "tensor_parallel",
-    "pp": "pipeline_parallel",
-    "pipeline_parallel_size": "pipeline_parallel",
     "disable_cuda_graph": "engine.enforce_eager",
     "max_seq_len": "engine.max_model_len",
     "context_length": "engine.max_model_len",
@@ -60,6 +58,8 @@ ELSEWHERE_CALLED = {
     "max_concurrency": "workload.clients.count",
     "concurrency": "workload.clients.count",
     "think_time": "workload.sessions.think",
+    "pipeline_parallel_size": "pipeline_parallel",
+    "pp": "pipeline_parallel",
     "num_turns": "workload.sessions.turns",
     "dataset_name": "workload.dataset.name",
 }

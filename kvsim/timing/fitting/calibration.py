@@ -17,7 +17,7 @@ from typing import Any
 from kvsim.errors import InputError
 from kvsim.timing.families import device, family
 from kvsim.timing.families.interface import starts
-from kvsim.timing.families.measured import STANDS_FOR
+from kvsim.timing.families.measured import STANDS_FOR, stands_for
 from kvsim.timing.fitting.attained import attained
 from kvsim.timing.fitting.robust import Fitted, median_of
 
@@ -109,7 +109,7 @@ class Calibration:
         """The same but those fits, and published rates, of these GPUs."""
         left = self.blind | set(gpus)
         kept = {key: one for key, one in self.entries.items() if key[0] not in left}
-        return Calibration(kept, self.provenance, frozenset(left), self.about)
+        return replace(self, entries=kept, blind=frozenset(left))
 
     def over(self, others: "Calibration") -> "Calibration":
         """These fits, and of `others` those that none of these stands for; each keeps its provenance."""
@@ -120,7 +120,12 @@ class Calibration:
             # Of prompts one kind of kernel fits a GPU: another's fit to it would stand beside the one chosen here.
             if (key[0], key[1].partition(":")[0]) not in own
         }
-        return Calibration({**below, **self.entries}, self.provenance, self.blind, self.about)
+        return replace(self, entries={**below, **self.entries})
+
+    def measured_here(self, gpu: str, name: str, *, latent: bool) -> bool:
+        """Whether this calibration itself, not one that it stands over, has kernels of that family on that GPU."""
+        own = (self.entries.get((gpu, one)) for one in (stands_for(name, latent=latent), name) if one is not None)
+        return any(one is not None and not one.provenance for one in own)
 
     def values(self, gpu: str, name: str) -> tuple[dict[str, float], str]:
         """(parameters of that family on that GPU, where they come from)."""
