@@ -156,9 +156,9 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
         row("requests", "/s", 2, _at("requests_per_s")),
         replace(row("goodput", "/s", 2, _at("goodput_per_s")), absent=tuple(_no_goodput(m) for m in every)),
     ]
-    classes = dict.fromkeys(name for m in every for name in m.get("slo_classes") or ())
+    of_service = dict.fromkeys(name for m in every for name in m.get("slo_classes") or ())
     met = tuple(
-        row(name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…", "%", 1, _met(name)) for name in classes
+        row(name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…", "%", 1, _met(name)) for name in of_service
     )
     published = tuple(_published_rows(results))
     replicas = tuple(

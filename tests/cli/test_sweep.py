@@ -7,6 +7,7 @@ import pytest
 
 import kvsim
 from kvsim.cli.main import main
+from kvsim.study.seeds import replication_seed
 from tests.study.sweeps.small import SCENARIO, YAML
 
 VARIANTS = "variants: {paged: {allocator: paged}, contiguous: {allocator: contiguous}}\n"
@@ -48,13 +49,13 @@ def test_the_table_has_a_row_for_each_variant_at_each_point_and_fits_80_columns(
 
 
 def test_json_is_one_object_with_every_point_and_nothing_is_kept(tmp_path, capsys):
-    assert sweep(*GRID, "--variant", "paged", "--metrics", "waste,steps", "--json") == 0
+    assert sweep(*GRID, "--variant", "paged", "--metrics", "waste_share,steps", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert [point["changes"] for point in found["points"]] == [
         {"workload.rate": rate, "pool.tokens": tokens} for rate in ("2/s", "8/s") for tokens in (4096, 8192)
     ]
     assert found["axes"][0] == {"key": "workload.rate", "values": ["2/s", "8/s"], "numbers": [2.0, 8.0], "unit": "/s"}
-    assert set(found["points"][0]["metrics"]) == {"waste", "steps"}
+    assert set(found["points"][0]["metrics"]) == {"waste_share", "steps"}
     assert [path.name for path in tmp_path.iterdir()] == ["s.yaml"]
 
 
@@ -176,11 +177,12 @@ def test_points_in_python_may_change_different_keys_and_replications_share_seeds
     scenario = kvsim.Scenario.from_dict({**SCENARIO, "seed": 3})
     found = kvsim.sweep(scenario, points=[{"pool.tokens": 4096}, {"allocator": "contiguous"}], replications=2, jobs=1)
     labels = ("pool.tokens", "allocator", "replication", "seed")
+    other = replication_seed(3, 1)
     assert [tuple(row[name] for name in labels) for row in found.rows] == [
         (4096, None, 0, 3),
-        (4096, None, 1, 4),
+        (4096, None, 1, other),
         (None, "contiguous", 0, 3),
-        (None, "contiguous", 1, 4),
+        (None, "contiguous", 1, other),
     ]
     assert found.rows[0]["pool_tokens"] == 4096
     assert len({row["key"] for row in found.rows}) == 4

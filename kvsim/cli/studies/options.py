@@ -10,7 +10,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         metavar="R",
         type=whole,
         default=1,
-        help="runs at each point, with the seeds N, N+1, ...: the same ones at every point (default 1)",
+        help="runs at each point, with seeds that follow from the first and are the same at every point (default 1)",
     )
     add_worker_options(parser, "default: one a core")
     parser.add_argument(
@@ -18,7 +18,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_worker_options(parser: argparse.ArgumentParser, default: str) -> None:
+def add_worker_options(parser: "argparse.ArgumentParser | argparse._ArgumentGroup", default: str) -> None:
     """On which workers; `default` says on which where nobody says so."""
     parser.add_argument("--jobs", metavar="N", type=whole, help=f"processes of this machine that compute ({default})")
     parser.add_argument(

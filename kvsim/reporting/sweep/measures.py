@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kvsim.errors import InputError
+from kvsim.metrics.waste import waste_share
 from kvsim.scenario.messages import suggestion
 from kvsim.step import CLASSES
 
@@ -30,7 +31,7 @@ class Measure:
         return value * self.scale if isinstance(value, int | float) else None
 
 
-WASTE = "waste"
+WASTE = "waste_share"
 """Not a column: of the slots neither free nor cached, the share that holds no valid KV of a live request."""
 
 GOODPUT = Measure("goodput_per_s", "goodput", "/s", 1, "high")
@@ -76,9 +77,5 @@ def _is_number(value: object) -> bool:
 
 
 def _waste(row: Mapping[str, Any]) -> float | None:
-    shares = [row.get(f"mean_share.{name}") for name in CLASSES]
-    if any(share is None for share in shares):
-        return None
-    share = dict(zip(CLASSES, shares, strict=True))
-    taken = sum(amount for name, amount in share.items() if amount is not None and name not in ("free", "cached"))
-    return 1 - (share["used"] or 0) / taken if taken else None
+    share = {name: row.get(f"mean_share.{name}") for name in CLASSES}
+    return None if None in share.values() else waste_share({"mean_share": share})

@@ -9,7 +9,8 @@ from kvsim.metrics.tables import Dropped
 from kvsim.request import PS_PER_S
 from kvsim.scenario.messages import Origin
 from kvsim.scenario.resolve import Scenario
-from kvsim.study.replication.runs.replicate import Executor, Piece, observed_run, replication_seed
+from kvsim.study.replication.runs.replicate import Executor, Piece, observed_run
+from kvsim.study.seeds import replication_seed
 from kvsim.study.statistics.intervals import Array
 from kvsim.study.statistics.warmup import mser5_time
 

@@ -8,6 +8,7 @@ from typing import Any
 from kvsim.errors import InputError, KvsimError
 from kvsim.metrics.tables import Dropped
 from kvsim.scenario.resolve import Scenario
+from kvsim.study.seeds import replication_seed
 from kvsim.study.single import run
 from kvsim.study.store import Outcome, run_key
 from kvsim.study.sweeps.points import Point
@@ -31,8 +32,8 @@ def runs_of(
 ) -> list[Run]:
     """Every scenario at every point, `replications` times each, in this order.
 
-    Replication r of any point has the seed of its scenario (or `seed`) plus r: points are compared on the same random
-    streams. Raises InputError with the mistakes of the first point that has any.
+    Replications have seeds that follow from that of the scenario, or from `seed`, and are the same at every point, so
+    that points are compared on the same random streams. Raises InputError with the mistakes of the first wrong point.
     """
     if replications < 1:
         raise InputError(f"replications: {replications} are none; give 1 or more")
@@ -43,8 +44,8 @@ def runs_of(
             changed = scenario.changed(point.changes, point.origin).in_folder(os.getcwd())
             first = changed.seed if seed is None else seed
             for replication in range(replications):
-                key = run_key(changed, first + replication, __version__)
-                runs.append(Run(changed, first + replication, key, number, replication))
+                own = replication_seed(first, replication)
+                runs.append(Run(changed, own, run_key(changed, own, __version__), number, replication))
     return runs
 
 

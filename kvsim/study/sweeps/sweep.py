@@ -139,8 +139,9 @@ def sweep(
 ) -> Sweep:
     """Simulate a scenario at every point of a `grid` (dotted key to values), or of a list of `points`.
 
-    A scenario with variants is swept in each of them. Replication r has the seed plus r at every point, so that points
-    are compared on the same random streams; `seed` replaces the scenario's. `jobs` processes compute (None: one a
+    A scenario with variants is swept in each of them. The first of the `replications` has the scenario's seed, or
+    `seed`; the others have seeds that follow from it, the same at every point, so that points are compared on the same
+    random streams. `jobs` processes compute (None: one a
     core), or a `cluster` does (the address of a dask scheduler, or "local"): the results are the same to the bit.
     With `folder` the outcomes are kept there as they come, `runs.parquet` has a row for each run, and `resume` does
     only what is missing. A run that fails is a row with its error. In a script, call this from under

@@ -12,8 +12,9 @@ from kvsim.reporting.comparison import comparison_summary
 from kvsim.study import compare_with_intervals
 from kvsim.study.replication.asked import Asked
 from kvsim.study.replication.catalogue import better, numbers, percentile_of
-from kvsim.study.replication.runs.replicate import Serial, replication_seed
+from kvsim.study.replication.runs.replicate import Serial
 from kvsim.study.replication.study import PRECISE
+from kvsim.study.seeds import replication_seed
 from kvsim.study.statistics.sequential import LEAST
 from tests.study.replication.cases import traced, variants
 

@@ -86,8 +86,8 @@ def foot(figure: "Figure", sweep: Sweep) -> None:
 
 
 def _foot(sweep: Sweep) -> str:
-    seeds = sorted({run.seed for run in sweep.runs})
-    seed = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+    seeds = list(dict.fromkeys(run.seed for run in sweep.runs))
+    seed = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds, the first {seeds[0]}"
     said = dict.fromkeys(
         line
         for run in sweep.runs

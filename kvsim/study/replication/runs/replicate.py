@@ -14,7 +14,6 @@ from kvsim.study.reporter import Progress
 from kvsim.study.single import run
 from kvsim.study.statistics.intervals import Array
 from kvsim.study.statistics.saturation import SLICES
-from kvsim.workload.streams import Streams
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -34,20 +33,6 @@ class Serial:
     def map(self, function: Callable[[P], R], pieces: Iterable[P], /) -> Iterator[R]:
         """See `Executor`."""
         return map(function, pieces)
-
-
-SEED_BITS = 53
-"""Bits of a seed that is made here, so that every reader of JSON reads it exactly."""
-
-
-def replication_seed(seed: int, number: int, purpose: str = "replication") -> int:
-    """The seed of a replication: the study's own for the first, and for the others one that follows from it.
-
-    Other purposes have seeds of their own throughout.
-    """
-    if number == 0 and purpose == "replication":
-        return seed
-    return int(Streams(seed).generator(purpose, number).integers(0, 1 << SEED_BITS))
 
 
 @dataclass(frozen=True)
