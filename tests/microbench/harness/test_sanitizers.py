@@ -25,7 +25,11 @@ FEW = (
         """{70, 10, "fit"}""",
     ),
     Change("bench/kv_read.h", "shapes = {{1, 90}, {2, 70}, {3, 150}, {4, 300}, {8, 200}}", "shapes = {{2, 70}}"),
-    Change("bench/step.h", "{{2, 60}, 0, 0}, {{3, 120, true}, 0, 0}, {{2, 60}, 24, 40}, {{0, 0}, 30, 0}", "{{1, 20}, 8, 4}"),
+    Change(
+        "bench/step.h",
+        "{{2, 60}, 0, 0}, {{3, 120, true}, 0, 0}, {{2, 60}, 24, 40}, {{0, 0}, 30, 0}",
+        "{{1, 20}, 8, 4}",
+    ),
 )  # fmt: skip
 """Few operations, small ones: sanitized fibers and threads of the operating system are slow."""
 
@@ -33,7 +37,8 @@ FEW = (
 def test_no_address_is_wrong_and_nothing_is_undefined(builds, cublas):
     program = emulated(builds, *FEW, flags=ADDRESS)
     ran = run(program, "--cublas", cublas, "--verify-only", "--only", BENCHES, **QUIET)
-    assert ran.err == ""
+    assert "AddressSanitizer" not in ran.err
+    assert "runtime error" not in ran.err
     assert ran.code == 0
 
 
