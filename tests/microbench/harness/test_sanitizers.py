@@ -42,16 +42,13 @@ def test_no_address_is_wrong_and_nothing_is_undefined(builds, cublas):
     assert ran.code == 0
 
 
-def test_reading_past_the_cache_is_seen_with_its_line(builds):
-    unmasked = Change(
-        DECODE, "return valid ? reinterpret_cast", "return valid || row < (u64{1} << 60) ? reinterpret_cast"
-    )
-    beyond = run(
-        emulated(builds, unmasked, *FEW, flags=ADDRESS_ALONE), "--verify-only", "--only", "decode_attn", **QUIET
-    )
-    assert beyond.code not in (0, 1)
-    assert "AddressSanitizer" in beyond.err or "runtime error" in beyond.err
-    assert "decode.h:" in beyond.err
+def test_a_write_past_a_buffer_is_seen_with_its_line(builds):
+    loop = "at < a.vectors; at += stride) a.to[at] = a.from[at];"
+    beyond = Change("kernels/stream.h", loop, loop.replace("<", "<="))
+    ran = run(emulated(builds, beyond, *FEW, flags=ADDRESS_ALONE), "--verify-only", "--only", "hbm", **QUIET)
+    assert ran.code not in (0, 1)
+    assert "AddressSanitizer: heap-buffer-overflow" in ran.err
+    assert "stream.h:" in ran.err
 
 
 def test_threads_do_not_race(builds):
