@@ -1,4 +1,4 @@
-"""How much laws are tried: in full where examples are others each time, on half as many where they are always the same.
+"""How much is tried: in full where examples are others each time, on half as many where they are always the same.
 
 Laws overlap: what a case breaks, several of them tell. `make test-all` (KVSIM_EXPLORE) tries all of them in full.
 """

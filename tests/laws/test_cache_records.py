@@ -43,8 +43,8 @@ def cases(draw, preemption="recompute"):
 class Beside(CacheWatch):
     """The product's listener, and beside it one that counts by brute force."""
 
-    def __init__(self, allocator, clock, layers, *, kv_events):
-        super().__init__(allocator, clock, layers, kv_events=kv_events)
+    def __init__(self, allocator, clock, layers, **options):
+        super().__init__(allocator, clock, layers, **options)
         self.naive = NaiveResidency(self.moment)
         self.naive.block_tokens = allocator.block_size
         self.regret = {}

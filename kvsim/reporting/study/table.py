@@ -43,8 +43,12 @@ METRICS = (
 )
 """What the table shows, in its order; the JSON form has every number."""
 
-DIGITS = 2
-"""Digits of half an interval that count; the estimate is given to the same place."""
+DIGITS = 3
+"""Digits of a number without an interval."""
+
+TWO_DIGITS_TO = 3.5
+"""Of half an interval one digit counts, or two up to 35 of them, as the Particle Data Group rounds errors: 0.35 and
+0.4. The estimate is given to the same place."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +92,10 @@ def plus_minus(interval: Interval, times: float = 1.0, *, signed: bool = False) 
     number = interval.estimate * times
     sign = "+" if signed else ""
     if interval.low is None or interval.high is None or interval.half is None:
-        return _written(number, _places(abs(number), DIGITS + 1), sign)
-    places = _places(interval.half * times, DIGITS) if interval.half else _places(abs(number), DIGITS + 1)
+        return _written(number, _places(abs(number), DIGITS), sign)
     above, below = (interval.high - interval.estimate) * times, (interval.estimate - interval.low) * times
+    half = min(above, below) or max(above, below)
+    places = _places(half, _digits(half)) if half else _places(abs(number), DIGITS)
     written = _written(number, places, sign)
     if math.isclose(above, below, rel_tol=1e-6, abs_tol=1e-12):
         return f"{written} ± {_written(above, places)}"
@@ -99,6 +104,10 @@ def plus_minus(interval: Interval, times: float = 1.0, *, signed: bool = False) 
 
 def _written(number: float, places: int, sign: str = "") -> str:
     return f"{round(number, places) + 0.0:{sign},.{max(0, places)}f}"
+
+
+def _digits(half: float) -> int:
+    return 2 if float(f"{half:.1e}".partition("e")[0]) <= TWO_DIGITS_TO else 1
 
 
 def _places(number: float, digits: int) -> int:
