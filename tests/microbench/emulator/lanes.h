@@ -153,9 +153,10 @@ inline void lane_main() {
   }
 }
 
-// Lets whoever all wait for goes on: a warp whose lanes are all at its barrier, or the block.
-inline bool release(Block& b) {
-  bool released = false;
+// Lets those go on for whom nobody is missing: warps whose lanes are all at their barrier (each with a chance of one
+// half, so that warps drift apart as they do on a GPU), or the block.
+inline bool release(Block& b, std::mt19937& random) {
+  bool released = false, held = false;
   size_t at_block = 0, done = 0;
   for (size_t low = 0; low < b.lanes.size(); low += kLanes) {
     const size_t high = std::min(low + kLanes, b.lanes.size());
@@ -167,9 +168,14 @@ inline bool release(Block& b) {
     }
     done += ended;
     if (at_warp != high - low) continue;
+    if (random() % 2) {
+      held = true;
+      continue;
+    }
     for (size_t i = low; i < high; ++i) b.lanes[i].wait = Wait::none;
     released = true;
   }
+  if (held && !released) return release(b, random);
   if (released || done == b.lanes.size()) return released;
   if (at_block != b.lanes.size()) die("mismatched barriers: some threads of a block or warp do not come");
   for (Lane& one : b.lanes) one.wait = Wait::none;
@@ -212,7 +218,7 @@ inline void run_block(dim3 grid, dim3 threads, uint3 index, const std::function<
     std::shuffle(order.begin(), order.end(), random);
     for (size_t i : order)
       if (b.lanes[i].wait == Wait::none) identify(i), enter(*scheduler.fibers[i]);
-  } while (release(b));
+  } while (release(b, random));
 #endif
 }
 

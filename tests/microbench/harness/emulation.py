@@ -14,6 +14,7 @@ from kvsim.microbench.harness.build import SOURCES
 EMULATOR = Path(__file__).parent.parent / "emulator"
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas")
 ADDRESS = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
+ADDRESS_ALONE = ("-O1", "-g", "-fsanitize=address", "-fno-omit-frame-pointer")
 THREAD = ("-O1", "-g", "-fsanitize=thread", "-DEMU_THREADS")
 ABOUT = ('-DKV_SOURCE_SHA256="tests"', '-DKV_VERSION="tests"', '-DKV_ARCH="cpu"')
 

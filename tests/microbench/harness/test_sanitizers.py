@@ -2,44 +2,57 @@
 
 import pytest
 
-from tests.microbench.harness.emulation import ADDRESS, THREAD, Change, emulated, run
+from tests.microbench.harness.emulation import ADDRESS, ADDRESS_ALONE, THREAD, Change, emulated, run
 
 pytestmark = pytest.mark.cuda
 
 BENCHES = "hbm,kv_read,decode_attn,prefill_attn,swap_blocks,alloc,grow,h2d,duplex,launch,graph,gemm,step"
 QUIET = {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
 DECODE = "kernels/decode.h"
-FEW = Change(
-    "bench/decode.h",
-    """    shapes = {{1, 70}, {1, 600}, {3, 150}, {5, 260}};
+FEW = (
+    Change(
+        "bench/decode.h",
+        """    shapes = {{1, 70}, {1, 600}, {3, 150}, {5, 260}};
     heads = {{4, 2}, {8, 1}};
     spots = {{2, 2}, {16, 1}, {7, 1}};
     spot_shapes = {{3, 150}};
     held = {{2, 210}, {6, 90, true}};""",
-    "    shapes = {{1, 70}}, heads = {{8, 1}}, spots = {}, spot_shapes = {}, held = {};",
-)
-"""Decode attention of one request: threads of the operating system are slow."""
+        "    shapes = {{1, 70}}, heads = {{8, 1}}, spots = {}, spot_shapes = {}, held = {};",
+    ),
+    Change(
+        "bench/prefill.h",
+        """{20, 0, "fit"}, {64, 0, "fit"}, {130, 0, "fit"}, {40, 90, "fit"}, {70, 200, "fit"}, {100, 30, "holdout"}""",
+        """{70, 10, "fit"}""",
+    ),
+    Change("bench/kv_read.h", "shapes = {{1, 90}, {2, 70}, {3, 150}, {4, 300}, {8, 200}}", "shapes = {{2, 70}}"),
+    Change(
+        "bench/step.h",
+        "{{2, 60}, 0, 0}, {{3, 120, true}, 0, 0}, {{2, 60}, 24, 40}, {{0, 0}, 30, 0}",
+        "{{1, 20}, 8, 4}",
+    ),
+)  # fmt: skip
+"""Few operations, small ones: sanitized fibers and threads of the operating system are slow."""
 
 
 def test_no_address_is_wrong_and_nothing_is_undefined(builds, cublas):
-    program = emulated(builds, flags=ADDRESS)
+    program = emulated(builds, *FEW, flags=ADDRESS)
     ran = run(program, "--cublas", cublas, "--verify-only", "--only", BENCHES, **QUIET)
-    assert ran.err == ""
+    assert "AddressSanitizer" not in ran.err
+    assert "runtime error" not in ran.err
     assert ran.code == 0
 
 
-def test_reading_past_the_cache_is_seen_with_its_line(builds):
-    unmasked = Change(
-        DECODE, "return valid ? reinterpret_cast", "return valid || row < (u64{1} << 60) ? reinterpret_cast"
-    )
-    beyond = run(emulated(builds, unmasked, FEW, flags=ADDRESS), "--verify-only", "--only", "decode_attn", **QUIET)
-    assert beyond.code not in (0, 1)
-    assert "AddressSanitizer" in beyond.err or "runtime error" in beyond.err
-    assert "decode.h:" in beyond.err
+def test_a_write_past_a_buffer_is_seen_with_its_line(builds):
+    loop = "at < a.vectors; at += stride) a.to[at] = a.from[at];"
+    beyond = Change("kernels/stream.h", loop, loop.replace("<", "<="))
+    ran = run(emulated(builds, beyond, *FEW, flags=ADDRESS_ALONE), "--verify-only", "--only", "hbm", **QUIET)
+    assert ran.code not in (0, 1)
+    assert "AddressSanitizer: heap-buffer-overflow" in ran.err
+    assert "stream.h:" in ran.err
 
 
 def test_threads_do_not_race(builds):
-    program = emulated(builds, FEW, flags=THREAD)
+    program = emulated(builds, *FEW, flags=THREAD)
     ran = run(program, "--verify-only", "--only", "kv_read,decode_attn", TSAN_OPTIONS="halt_on_error=1")
     assert "ThreadSanitizer" not in ran.err
     assert ran.code == 0
@@ -47,7 +60,7 @@ def test_threads_do_not_race(builds):
 
 def test_a_missing_barrier_is_a_race_with_both_lines(builds):
     missing = Change(DECODE, "    __syncthreads();  // before rows are written again", "")
-    program = emulated(builds, missing, FEW, flags=THREAD)
+    program = emulated(builds, missing, *FEW, flags=THREAD)
     ran = run(program, "--verify-only", "--only", "decode_attn", TSAN_OPTIONS="halt_on_error=1:exitcode=66")
     assert ran.code == 66
     assert "WARNING: ThreadSanitizer: data race" in ran.err
