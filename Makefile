@@ -2,6 +2,8 @@
 # make test     installs what the tests need and runs them (under 10 minutes on 2 cores)
 # make test-all the slow ones too, and laws on examples that are others each time
 # make bench    what a run costs: CPU, memory and start-up, against the budgets
+# make cuda-check  the CUDA harness without a GPU: emulated, with planted bugs, sanitized, under nvcc (under 5 minutes)
+# make gpu-session the same program on a GPU: checks, sanitizers, quick, full, fit (under 8 minutes)
 # make check    lint, types, import contracts
 # make reports  rebuilds the committed figures in reports/
 PYTHON ?= python3
@@ -9,14 +11,14 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: demo test test-all bench check lint types contracts reports clean
+.PHONY: demo test test-all bench cuda-check gpu-session check lint types contracts reports clean
 
 demo: $(VENV)/.installed
 	$(BIN)/kvsim compare scenarios/azure-conversation.yaml
 	$(BIN)/kvsim compare scenarios/agents.yaml
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not budget"
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not budget and not cuda"
 	$(BIN)/python -m pytest -m "budget and not slow"
 
 test-all: $(VENV)/.installed-dev
@@ -25,6 +27,17 @@ test-all: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -s -m budget tests/budgets
+
+# What needs nvcc or cuobjdump skips, and says so, where neither is there nor its wheels can be had.
+cuda-check: $(VENV)/.installed-dev
+	@command -v nvcc >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[cuda]" \
+		|| echo "cuda-check: the wheels of the cuda extra cannot be had; what needs nvcc skips"
+	@command -v cuobjdump >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[cuda-check]" \
+		|| echo "cuda-check: the wheels of cuobjdump cannot be had; what reads machine code skips"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m cuda tests/microbench
+
+gpu-session: $(VENV)/.installed
+	PATH=$(abspath $(BIN)):$$PATH kvsim/microbench/gpu_session.sh
 
 check: lint types contracts
 

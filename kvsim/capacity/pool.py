@@ -3,13 +3,17 @@
 What the planner leaves for KV is cut into the allocator's blocks; one table holds all layers.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from kvsim.capacity.deployment import Deployment
 from kvsim.capacity.plan import Plan
 from kvsim.capacity.planner import plan
+from kvsim.capacity.weights.loaded import stage_layers
 from kvsim.catalog.footprint import Footprint
+from kvsim.catalog.models import Model
 from kvsim.errors import DoesNotFitError, InputError
 from kvsim.units import format_size
 
@@ -46,7 +50,13 @@ def pool_from_card(made: Plan, *, block_size: int, block_bytes: int | None = Non
 
 
 def _token_bytes(asked: Deployment) -> int:
-    return Footprint(asked.model, asked.tensor_parallel, asked.cache_dtype).kv_bytes_per_token
+    whole = Footprint(asked.model, asked.tensor_parallel, asked.cache_dtype).kv_bytes_per_token
+    return math.ceil(whole * stage_share(asked.model, asked.pipeline_parallel))
+
+
+def stage_share(model: Model, stages: int) -> Fraction:
+    """The part of the layers that the largest of so many pipeline stages holds, and so of each token's KV."""
+    return Fraction(max(stage_layers(model.layers, stages)), model.layers)
 
 
 def _remedy(asked: Deployment, block_size: int) -> str:

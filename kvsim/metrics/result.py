@@ -9,7 +9,7 @@ import json
 import math
 import os
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from kvsim.errors import InputError
 from kvsim.metrics.columns import COLUMNS as COLUMNS
 from kvsim.metrics.columns import ON_REQUEST, TYPES
+from kvsim.metrics.prefix.kv_events import KvEventLog, line_of
 from kvsim.metrics.requests.refusals import Refusals
 from kvsim.metrics.tables import FileTables
 
@@ -128,7 +129,7 @@ class Result:
         part or for columns of unequal length, OSError where the folder cannot be written.
         """
         folder = Path(folder)
-        contents = {
+        contents: dict[str, bytes | Iterable[bytes]] = {
             "scenario.yaml": self.scenario_given.encode(),
             "resolved.json": to_json(self.scenario_resolved).encode(errors="backslashreplace"),  # names of files
             "summary.json": to_json(self.summary).encode(),
@@ -150,11 +151,11 @@ class Result:
             paths += [written.put(name, folder / f"{name}.parquet") for name in written]
         return paths
 
-    def kv_event_lines(self) -> bytes:
+    def kv_event_lines(self) -> Iterator[bytes]:
         """The KV events as JSON Lines; ValueError where they were not recorded."""
         if self.kv_events is None:
             raise ValueError("KV events were not recorded; run again with kv_events=True (`kvsim run --kv-events`)")
-        return b"".join(json.dumps(batch, separators=(",", ":")).encode() + b"\n" for batch in self.kv_events)
+        return self.kv_events.lines() if isinstance(self.kv_events, KvEventLog) else map(line_of, self.kv_events)
 
     @classmethod
     def load(cls, folder: str | Path) -> "Result":
@@ -243,15 +244,16 @@ def to_json(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def write_whole(path: Path, content: bytes) -> Path:
+def write_whole(path: Path, content: bytes | Iterable[bytes]) -> Path:
     """Write a file, and the folders it is in, so that a reader, or a crash in between, never sees half of it.
 
-    Returns the path.
+    `content` may come in parts. Returns the path.
     """
     part = path.with_name(f".{path.name}.part")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        part.write_bytes(content)
+        with part.open("wb") as file:
+            file.writelines([content] if isinstance(content, bytes) else content)
         os.replace(part, path)
     except OSError:
         part.unlink(missing_ok=True)

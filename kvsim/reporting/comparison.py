@@ -27,6 +27,9 @@ BESIDE = {
 }
 """Rows beside the classes: label to the metric and what it is; shown where it is not zero throughout."""
 
+_LETTERS = 24
+"""Of the name of a class of service so many are shown at most: four results must stay within 80 columns."""
+
 CACHED_SPREADS = (
     ("reuse distance", "reuse_distance_tokens", "tokens", 0),
     ("between two uses", "reuse_gap_s", "s", 1),
@@ -153,6 +156,10 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
         row("requests", "/s", 2, _at("requests_per_s")),
         replace(row("goodput", "/s", 2, _at("goodput_per_s")), absent=tuple(_no_goodput(m) for m in every)),
     ]
+    of_service = dict.fromkeys(name for m in every for name in m.get("slo_classes") or ())
+    met = tuple(
+        row(name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…", "%", 1, _met(name)) for name in of_service
+    )
     published = tuple(_published_rows(results))
     replicas = tuple(
         Row(label, unit, digits, tuple(spread(result, column, times) for result in results))
@@ -168,6 +175,7 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
         *([Group("Times blocked", tuple(blocked))] if blocked else []),
         Group("Latency, p50 / p99", tuple(latency)),
         Group("Rates", tuple(rates)),
+        *([Group("Goals met, by class of service", met)] if met else []),
         *([Group("Replicas, least / most", replicas)] if replicas else []),
     ]
 
@@ -245,6 +253,11 @@ def _at(key: str, inner: str | None = None) -> Callable[[dict[str, Any]], Number
         return value.get(inner)  # type: ignore[no-any-return]
 
     return number
+
+
+def _met(name: str) -> Callable[[dict[str, Any]], Number]:
+    """The share of a class of service that met its goals, in percent."""
+    return lambda metrics: _scaled(_look_up(metrics, ("slo_classes", name, "met_share")), 100.0)
 
 
 def _evicted_tokens(metrics: dict[str, Any]) -> Number:

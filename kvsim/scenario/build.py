@@ -7,6 +7,7 @@ from typing import Any
 
 from kvsim.capacity.device import Device
 from kvsim.capacity.pages import page_row
+from kvsim.capacity.pool import stage_share
 from kvsim.catalog.engines import profile
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.models import model
@@ -18,7 +19,7 @@ from kvsim.scenario.building.allocators import block_size_of, units
 from kvsim.scenario.building.cache import cache_is_there, flushes_of
 from kvsim.scenario.building.engines import Serving
 from kvsim.scenario.building.fleet import routing_of
-from kvsim.scenario.building.timing import expected_error_of, extrapolated, placed, timing_of
+from kvsim.scenario.building.timing import expected_error_of, placed, timing_of
 from kvsim.scenario.building.traces import reshaped, traced
 from kvsim.scenario.deployment import planned
 from kvsim.scenario.generated import generated, kinds_of_client, layers, limit
@@ -105,7 +106,8 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     if kv.slots > MOST:
         raise ValueError(f"pool_slots is {kv.slots:,}; a pool has at most {MOST:,} slots")
     on_gpu = 1 - as_fraction(settings.placement.host_share)
-    slot_bytes = math.ceil(footprint.kv_bytes_per_token * on_gpu)
+    stage_bytes = math.ceil(footprint.kv_bytes_per_token * stage_share(footprint.model, settings.pipeline_parallel))
+    slot_bytes = math.ceil(stage_bytes * on_gpu)
     device = None if start is None else Device.serving(start, kv.slots * slot_bytes)
     ahead = not parameters.page_map_s
     serving = Serving(
@@ -147,10 +149,16 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         },
         expected_error=expected_error_of(settings, rules, footprint),
         not_modelled=not_modelled(settings, rules, footprint),
-        notes=[
-            *notes(settings, rules, footprint, kv.slots, device, start, slot_bytes=slot_bytes),
-            *extrapolated(scenario, rules, footprint, block_size=read_size, max_model_len=limit),
-        ],
+        notes=notes(
+            settings,
+            rules,
+            footprint,
+            kv.slots,
+            device,
+            start,
+            slot_bytes=slot_bytes,
+            host_bytes=stage_bytes - slot_bytes,
+        ),
     )
 
 

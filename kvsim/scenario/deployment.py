@@ -37,6 +37,7 @@ def deployment(scenario: Scenario, rules: Profile) -> Deployment:
         scheme=scheme(SCHEMES[weights]) if weights in SCHEMES else None,
         kv_dtype=settings.model.kv_dtype,
         tensor_parallel=settings.tensor_parallel,
+        pipeline_parallel=settings.pipeline_parallel,
         utilization=chosen(capacity.gpu_memory_utilization, rules.gpu_memory_utilization),
         max_model_len=engine.max_model_len,
         max_num_seqs=chosen(engine.max_num_seqs, rules.max_num_seqs),

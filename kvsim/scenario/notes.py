@@ -33,15 +33,19 @@ def notes(
     start: Plan | None,
     *,
     slot_bytes: int,
+    host_bytes: int,
 ) -> list[str]:
-    """Return sentences on this scenario: a pool beyond its card, a start that is refused, weights or defaults
-    that are not those of its model or card, host memory that is needed. `slot_bytes`: of a slot, on the GPU."""
+    """Return sentences on this scenario: a pool beyond its card, a start that is refused, weights or defaults that are
+    not those of its model or card, host memory that is needed.
+
+    `slot_bytes` and `host_bytes` are those of a slot, on a GPU and beside it on the host.
+    """
     said = []
     card = gpu(settings.gpu)
     if settings.pool is not None and footprint.model.weights_known:
         pool_bytes = pool_slots * slot_bytes
         # What the overheads really are varies from start to start, but beside the weights nothing else exists.
-        left_bytes = max(0, card.memory_bytes - footprint.weight_bytes)
+        left_bytes = max(0, card.memory_bytes - footprint.weight_bytes // settings.pipeline_parallel)
         if pool_bytes > left_bytes:
             beside = f"the {format_size(left_bytes)} that {card.name} has beside the weights of {footprint.model.name}"
             said.append(f"The pool of {format_size(pool_bytes)} is more than {beside}; no such engine would start.")
@@ -55,8 +59,9 @@ def notes(
                     f"{sequences} sequences decode takes {format_size(wanted)}. No such engine would start."
                 )
     if settings.placement.host_share:
-        host_bytes = pool_slots * (footprint.kv_bytes_per_token - slot_bytes)
-        said.append(f"Host memory holds {format_size(host_bytes)} of KV for each GPU when the pool is full.")
+        said.append(
+            f"Host memory holds {format_size(pool_slots * host_bytes)} of KV for each GPU when the pool is full."
+        )
     if settings.pool is None and rules.engine == "vllm" and start is not None and not start.verdict.runs:
         said.append(f"vLLM would refuse to start: {start.verdict.reason}; set engine.max_model_len.")
     published = of_checkpoint(footprint.model.name)[1]
@@ -117,6 +122,11 @@ def not_modelled(settings: Settings, rules: Profile, footprint: Footprint) -> li
     if settings.placement.host_share:
         said.append(
             "The buffers in which KV from the host waits for its layer, and what else crosses the host link meanwhile."
+        )
+    if settings.pipeline_parallel > 1:
+        said.append(
+            "Stages that differ: the LM head and layers that cannot be dealt evenly make the pipeline wait for the "
+            "slowest; a prompt is computed by chunks of one micro-batch after the other."
         )
     said.append("Sampling, tokenisation, network and the client's side of TTFT.")
     return said

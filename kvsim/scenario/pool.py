@@ -1,8 +1,10 @@
 """The KV pool of a run: given in the scenario, or what the planned start leaves of the card."""
 
+import math
+
 from kvsim.capacity.pages import PageRow
 from kvsim.capacity.plan import Plan
-from kvsim.capacity.pool import Pool, pool_from_card
+from kvsim.capacity.pool import Pool, pool_from_card, stage_share
 from kvsim.catalog.footprint import Footprint
 from kvsim.scenario.schema.serving import NoCacheSettings
 from kvsim.scenario.schema.settings import Settings
@@ -46,10 +48,11 @@ def on_gpu(
     if row is not None and given.memory >= row.bytes:
         rows = given.memory // row.bytes
         return Pool(rows * row.tokens, f"{said}, {rows:,} {row}")
-    slots = given.memory // footprint.kv_bytes_per_token
+    token_bytes = math.ceil(footprint.kv_bytes_per_token * stage_share(footprint.model, settings.pipeline_parallel))
+    slots = given.memory // token_bytes
     if slots < 1:
         raise ValueError(
             f"pool.memory: {given.memory} B holds no token of {footprint.model.name}, "
-            f"whose KV takes {footprint.kv_bytes_per_token} B each; give more, for example `memory: 12GiB`"
+            f"whose KV takes {token_bytes} B each; give more, for example `memory: 12GiB`"
         )
-    return Pool(slots, f"{said} at {footprint.kv_bytes_per_token:,} bytes a token")
+    return Pool(slots, f"{said} at {token_bytes:,} bytes a token")

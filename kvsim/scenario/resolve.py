@@ -93,7 +93,7 @@ class Scenario:
     def calibration(self) -> str | None:
         """The path of the calibration that step times come from; None: the one that comes with kvsim."""
         file = self.settings.timing.file
-        return None if file is None else place_of_path(file, "timing.file", self.origins)
+        return None if file is None else self._found(place_of_path(file, "timing.file", self.origins))
 
     @cached_property
     def token_budget(self) -> int:

@@ -74,6 +74,11 @@ def _of_trace(scenario: Scenario, simulation: Simulation) -> list[str]:
         )
     elif caches:
         said.append("The trace does not say which prompts begin alike: a request finds only blocks of its own again.")
+    if traffic.ignores_sessions:
+        said.append(
+            "The trace records sessions, and this run sends every call at its recorded time. workload.sessions: {loop: "
+            "closed} waits for the answers, and takes tenants, classes and cancellations along."
+        )
     if traffic.stands_alone:
         said.append("The trace records no sessions: every request stands alone, and none waits for another.")
     return said

@@ -4,9 +4,10 @@ A step takes: linear layers, experts, collectives and head of its tokens; decode
 prefill attention per chunk, quadratic with its cached prefix; what the engine adds per layer, step and sequence.
 Copies, mapped pages and swaps are those of the roofline, unless this GPU measured its own. Times by number of tokens
 come from tables that are computed many entries at once; a decode batch's line in its context goes through two contexts
-of the fitted range.
+of the fitted range, or through as many as show how this GPU's own kernel bends.
 """
 
+from bisect import bisect_right
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from kvsim.request import PS_PER_S
 from kvsim.step import StepPlan
 from kvsim.timing.families.device import Device, of_gpu
 from kvsim.timing.families.interface import MICROSECOND, Column
+from kvsim.timing.families.measured import stands_for
 from kvsim.timing.fitted import FittedRange
 from kvsim.timing.fitting.calibration import FITTED, Calibration, shipped
 from kvsim.timing.interface import Anew, Line
@@ -28,10 +30,14 @@ from kvsim.timing.steps.kernels import Kernels
 from kvsim.timing.steps.moves import measured_moves
 from kvsim.timing.steps.shapes import Layout, Shapes
 
-NEAR_TOKENS, FAR_TOKENS = 512, 8192
+KNOTS = (512, 8192)
 """Contexts per sequence between which a decode step's line is drawn: exact there, a power mean bends it elsewhere."""
+MEASURED_KNOTS = tuple(256 << power for power in range(10))
+"""The same where the kernel's own rules are known: splits of few long contexts bend its time more than once."""
 HASH_LETTERS = 12
 """So much of the hash of a GPU's own results is told in every output."""
+PAGED = "paged_attention:bf16"
+"""The family of decode attention whose fit tells one block size from another."""
 TABLE_TOKENS = 512
 """Numbers of tokens that are computed at once."""
 
@@ -41,7 +47,8 @@ class CalibratedTiming:
 
     `calibration` stands over the shipped one. `graphs` are the decode batches that the engine captures; None: batches
     are taken as they are, and no launch costs time. `block_size`: of the block tables through which attention reads the
-    KV; `page_bytes`: of pages mapped on demand; what these cost is charged where the calibration has measured it.
+    KV; `page_bytes`: of pages mapped on demand; what these cost is charged where the calibration has measured it, else
+    attention takes `lookup` times as long over its KV as through the tables that were measured.
     Raises ValueError for KV of 32 bits, which no measured kernel reads.
     """
 
@@ -55,6 +62,7 @@ class CalibratedTiming:
         version: str,
         calibration: Calibration | None = None,
         graphs: Graphs | None = None,
+        lookup: float = 1.0,
         block_size: int | None = None,
         page_bytes: int | None = None,
     ) -> None:
@@ -79,30 +87,45 @@ class CalibratedTiming:
             block_size=block_size,
         )
         self.fitted: FittedRange | None = fitted_range(
-            known, device.name, shapes, f"decode_attention:{kv_dtype}", f"prefill_attention:{prefill}"
+            known, device.name, shapes, f"decode_attention:{kv_dtype}", f"prefill_attention:{prefill}", block_size
         )
         own = {name: one.values for (name_of_gpu, name), one in known.entries.items() if name_of_gpu == device.name}
         tensors = footprint.model.layers * (1 if footprint.model.kv_lora_rank is not None else 2)
         self._moves, moved = measured_moves(
-            base.moves, own, kv_bytes=footprint.kv_bytes_per_token, tensors=tensors, block_size=block_size,
+            base.moves, own, kv_bytes=base.moved_bytes, tensors=tensors, block_size=block_size,
             page_bytes=page_bytes,
         )  # fmt: skip
-        self.provenance = f"{_provenance(known, device.name, dtype, kv_dtype, moved)}; overheads of {measured}"
+        needed = {
+            "linear layers": f"linear:{dtype}",
+            "decode attention": f"decode_attention:{kv_dtype}",
+            "prefill attention": f"prefill_attention:{prefill}",
+        }
+        latent = footprint.model.kv_lora_rank is not None
+        kernels = [kind for kind, name in needed.items() if known.measured_here(device.name, name, latent=latent)]
+        _, others = known.values(device.name, f"linear:{dtype}")
+        self.provenance = f"{_provenance(known, [*kernels, *moved], others)}; overheads of {measured}"
         self._base, self._layers = base, footprint.model.layers
         self._graphs = graphs
+        self._lookup = 1.0 if kv_dtype == "bf16" and PAGED in own else lookup
         self._launch_us = max(0.0, eager_layer_us() - self._added.layer_us)
         self._tables: dict[int, tuple[Column, Column]] = {}
-        self._lines: dict[int, Line] = {}
+        own_kernel = stands_for(needed["decode attention"], latent=latent)
+        self._knots = MEASURED_KNOTS if (device.name, own_kernel) in known.entries else KNOTS
+        self._lines: dict[tuple[int, int], Line] = {}
+        self._attended: dict[tuple[int, int], tuple[float, float]] = {}
         self._chunks: dict[tuple[int, int], int] = {}
 
     def decode(self, rows: int, context: int = 0) -> Line:
         """See `StepTiming`."""
-        known = self._lines.get(rows)
+        piece = self._piece(rows, context)
+        known = self._lines.get((rows, piece))
         if known is None:
-            fixed, slope = self._attention(rows) if rows else (0.0, 0.0)
+            fixed, slope = self._attention(rows, piece)
             computed, launched_s = self._captured(rows)
             start = self._table_s(0, computed) + self._table_s(1, rows) + self._engine_s(rows) + fixed + launched_s
-            known = self._lines[rows] = Line(max(1, round(PS_PER_S * start)), round(PS_PER_S * slope))
+            until = rows * self._knots[piece + 1] if piece + 2 < len(self._knots) else None
+            line = Line(max(1, round(PS_PER_S * start)), round(PS_PER_S * slope), until)
+            known = self._lines[rows, piece] = line
         return known
 
     def anew(self, rows: int, tokens: int) -> Anew:
@@ -115,17 +138,17 @@ class CalibratedTiming:
             return self._base.step_ps(plan)
         rows, context, _ = plan.rows
         if plan.chunks:
-            computed_ps = self._prompts_ps(rows, plan.padded_chunks)
+            computed_ps = self._prompts_ps(rows, context, plan.padded_chunks)
         else:
-            computed_ps = self.decode(rows)[0]
-        return computed_ps + self.decode(rows)[1] * context + self._moves.of(plan)
+            computed_ps = self.decode(rows, context).base_ps
+        return computed_ps + self.decode(rows, context).slope_ps * context + self._moves.of(plan)
 
-    def _prompts_ps(self, rows: int, chunks: list[tuple[int, int]]) -> int:
+    def _prompts_ps(self, rows: int, context: int, chunks: list[tuple[int, int]]) -> int:
         """Prompt chunks beside decoding rows: what they add to the rows' own step is scaled as prompts are."""
         tokens = sum(length for length, _ in chunks)
         alone = self._table_s(0, rows)
         added = self._table_s(0, rows + tokens) - alone
-        fixed = self._attention(rows)[0] if rows else 0.0
+        fixed = self._attention(rows, self._piece(rows, context))[0]
         sampled = rows + len(chunks)
         seconds = alone + self._added.prompt_scale * added + self._table_s(1, sampled) + fixed + self._engine_s(sampled)
         return max(1, round(PS_PER_S * seconds)) + sum(self._chunk_ps(length, written) for length, written in chunks)
@@ -145,13 +168,25 @@ class CalibratedTiming:
         padded = self._graphs.padded(rows)
         return (rows, MICROSECOND * self._launch_us * self._layers) if padded is None else (padded, 0.0)
 
-    def _attention(self, rows: int) -> tuple[float, float]:
+    def _piece(self, rows: int, context: int) -> int:
+        """Between which knots the mean context lies; the first and the last piece go on beyond theirs."""
+        return bisect_right(self._knots, context // rows, 1, len(self._knots) - 1) - 1 if rows else 0
+
+    def _attention(self, rows: int, piece: int) -> tuple[float, float]:
         """(seconds without context, seconds per context token) of decode attention of all layers."""
-        sequences = np.array([float(rows)] * 2)
-        near, far = self._kernels.attend_decode(sequences, np.array([float(NEAR_TOKENS), float(FAR_TOKENS)]))
-        near, far = float(near) * self._added.attention_scale, float(far) * self._added.attention_scale
-        slope = max(0.0, (far - near) / (FAR_TOKENS - NEAR_TOKENS))
-        return max(0.0, near - slope * NEAR_TOKENS), slope / rows
+        if not rows:
+            return 0.0, 0.0
+        known = self._attended.get((rows, piece))
+        if known is None:
+            ends = self._knots[piece], self._knots[piece + 1]
+            sequences = np.array([float(rows)] * 2)
+            seconds = self._kernels.attend_decode(sequences, np.array(ends, dtype=np.float64))
+            near, far = (self._added.attention_scale * float(one) for one in seconds)
+            slope = max(0.0, (far - near) / (ends[1] - ends[0]))
+            # A piece that is steeper than those before it begins below 0, which the rest of a step makes up for.
+            fixed = near - slope * ends[0]
+            known = self._attended[rows, piece] = fixed if piece else max(0.0, fixed), slope * self._lookup / rows
+        return known
 
     def _table_s(self, which: int, tokens: int) -> float:
         """What a number of tokens alone decides: 0 linear layers, experts and collectives of so many, 1 their head."""
@@ -179,21 +214,11 @@ def _measured_device(device: Device, calibration: Calibration | None) -> Device:
     return device if units is None else replace(device, units=int(units))
 
 
-def _provenance(known: Calibration, gpu: str, dtype: str, kv_dtype: str, moved: list[str]) -> str:
-    """Where the times come from: of a calibration of this GPU alone, which of them it measured."""
-    _, linear = known.values(gpu, f"linear:{dtype}")
+def _provenance(known: Calibration, here: list[str], others: str) -> str:
+    """Where the times come from: `here` is what this GPU measured itself, `others` where the rest comes from."""
     if not known.about:
-        return linear
-    kinds = (
-        ("linear layers", (f"linear:{dtype}", "gemm:bf16" if dtype == "bf16" else "")),
-        ("decode attention", ("paged_attention:bf16" if kv_dtype == "bf16" else "",)),
-        ("prefill attention", ("causal_attention:bf16", "prefill_attention:packed", "prefill_attention:by_head")),
-    )
-    own = [
-        kind
-        for kind, names in kinds
-        if any((gpu, name) in known.entries and not known.entries[gpu, name].provenance for name in names)
-    ]
+        return others
     results = str(known.about.get("input_sha256", ""))[:HASH_LETTERS]
-    measured = ", ".join([*own, *moved]) or "nothing that this model needs"
-    return f"{known.provenance} (results {results}): {measured}; all else {FITTED}"
+    measured = ", ".join(here) or "nothing that this model needs"
+    rest = FITTED if others == known.provenance else others
+    return f"{known.provenance} (results {results}): {measured}; all else: {rest}"

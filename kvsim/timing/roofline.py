@@ -44,6 +44,7 @@ class RooflineParameters:
     step_overhead_s: float
     sequence_overhead_s: float
     allreduce_latency_s: float
+    send_latency_s: float
     page_map_s: float
     eager_layer_s: float
     link_bandwidth_efficiency: float
@@ -70,6 +71,12 @@ def roofline_parameters(overrides: Mapping[str, float] | None = None) -> Rooflin
             raise ValueError(f"{name} is no parameter of the roofline; it has {', '.join(sorted(values))}")
         values[name] = value
     return RooflineParameters(**values)
+
+
+def lookup_cost(parameters: RooflineParameters, block_size: int | None) -> float:
+    """How much longer attention reads KV that it finds through a block table: it spends as long on each block as on
+    some token reads. 1 without a table (None)."""  # fmt: skip
+    return 1 if block_size is None else 1 + parameters.block_lookup_tokens / block_size
 
 
 class RooflineTiming:
@@ -106,8 +113,7 @@ class RooflineTiming:
         self._weights_rate = bandwidth * p.weights_bandwidth_efficiency
         self._linear_rate = peak * p.linear_compute_efficiency
         self._prefill_rate = attention_peak * p.prefill_attention_compute_efficiency
-        # Attention that finds its KV through a block table spends as long on each block as on some token reads.
-        lookup = 1 if block_size is None else 1 + p.block_lookup_tokens / block_size
+        lookup = lookup_cost(p, block_size)
         self._kv_rate = bandwidth * p.decode_attention_bandwidth_efficiency / lookup
         self._link_rate = gpu.gpu_link_bytes_per_s / 2 * p.link_bandwidth_efficiency
         if self._ranks > 1 and not self._link_rate:
@@ -122,12 +128,18 @@ class RooflineTiming:
         self._kv_bytes = kv_bytes
         self._pair_flops = pair_flops
         self._slope_ps = round(PS_PER_S * max(kv_bytes / self._kv_rate, pair_flops / self._prefill_rate))
+        self.moved_bytes = kv_bytes * gpu_share
+        """Of a slot, on the GPU: what is copied, and what is swapped."""
+        self.peer_bytes_per_s = (
+            gpu.gpu_link_bytes_per_s / 2 or gpu.host_link_bytes_per_s
+        ) * p.link_bandwidth_efficiency
+        """What the link to another GPU carries in one direction; the host's, where there is no other."""
         self.host_bytes_per_s = gpu.host_link_bytes_per_s * p.link_bandwidth_efficiency
         """What the link to host memory carries in one direction."""
         self.moves = Moves(
-            copied_ps=round(PS_PER_S * 2 * kv_bytes * gpu_share / (bandwidth * p.copy_bandwidth_efficiency)),
+            copied_ps=round(PS_PER_S * 2 * self.moved_bytes / (bandwidth * p.copy_bandwidth_efficiency)),
             mapped_ps=round(PS_PER_S * p.page_map_s),
-            swapped_ps=round(PS_PER_S * kv_bytes * gpu_share / self.host_bytes_per_s),
+            swapped_ps=round(PS_PER_S * self.moved_bytes / self.host_bytes_per_s),
         )
         self._anew: dict[int, tuple[Anew, Anew]] = {}
         self._bases: dict[int, Line] = {}

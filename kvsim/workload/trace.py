@@ -27,6 +27,10 @@ PACKAGED = {
 """Traces that come with kvsim, by name; source and licence in `data/README.md`."""
 
 
+_PEEKED = 64
+"""Rows in which a trace that has sessions shows a second call of one, most often."""
+
+
 def trace_path(trace: str | os.PathLike[str]) -> Path:
     """The file of a packaged trace, or the path itself; InputError with the packaged names if absent."""
     if isinstance(trace, str) and trace in PACKAGED:
@@ -118,6 +122,13 @@ class TraceTraffic(Surveyed):
         if not self._identities or reader.identity(source, self._options) == "absent":
             return None
         return self._options.block_tokens or reader.block_tokens(source)
+
+    @property
+    def ignores_sessions(self) -> bool:  # type: ignore[override]
+        """See `Surveyed`; by the first rows of the trace."""
+        reader, source = opened(self._path, self.trace, self._format)
+        intake = Intake(self.trace, "drop", self._options)
+        return any(request.session and request.after for request in islice(reader.requests(source, intake), _PEEKED))
 
     def survey(self) -> Report:
         """Read the trace once, up to the last row that will be a request, and say what is in it.

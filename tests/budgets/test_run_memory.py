@@ -34,19 +34,23 @@ workload: {rate: 300/s, prompt_tokens: 64, output_tokens: 8, requests: 1000}
 MB_FOR_900_000 = 60
 
 
-@pytest.mark.parametrize(("written", "few", "many"), [
-    pytest.param(False, 20_000, 200_000, id="summary alone"),
+CACHING = ("--set", "allocator.prefix_caching=true")
+
+
+@pytest.mark.parametrize(("flags", "written", "few", "many"), [
+    pytest.param((), False, 20_000, 200_000, id="summary alone"),
     # Every table has been written to once from 40,000 on.
-    pytest.param(True, 50_000, 200_000, id="run folder"),
-    pytest.param(False, 100_000, 1_000_000, id="summary alone, a million", marks=pytest.mark.slow),
-    pytest.param(True, 100_000, 1_000_000, id="run folder, a million", marks=pytest.mark.slow),
+    pytest.param((), True, 50_000, 200_000, id="run folder"),
+    pytest.param(CACHING, False, 50_000, 200_000, id="prefix cache", marks=pytest.mark.slow),
+    pytest.param((), False, 100_000, 1_000_000, id="summary alone, a million", marks=pytest.mark.slow),
+    pytest.param((), True, 100_000, 1_000_000, id="run folder, a million", marks=pytest.mark.slow),
 ])  # fmt: skip
-def test_the_peak_memory_of_a_run_hardly_grows_with_its_requests(tmp_path, written, few, many):
+def test_the_peak_memory_of_a_run_hardly_grows_with_its_requests(tmp_path, flags, written, few, many):
     scenario = tmp_path / "many.yaml"
     scenario.write_text(SCENARIO)
 
     def peak_mb(requests: int) -> float:
-        arguments = ["run", str(scenario), "--set", f"workload.requests={requests}", "--json"]
+        arguments = ["run", str(scenario), "--set", f"workload.requests={requests}", *flags, "--json"]
         if written:
             arguments += ["-o", str(tmp_path / str(requests))]
         command = [sys.executable, "-c", PROGRAM, *arguments]

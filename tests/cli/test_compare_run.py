@@ -30,6 +30,7 @@ def test_a_recorded_run_is_printed_within_80_columns(tmp_path, capsys):
     assert all(len(line) <= 80 for line in out.splitlines() if str(tmp_path) not in line)
     assert "TPOT mean" in out
     assert "points" in out
+    assert "expected error: TPOT" in " ".join(out.split())
     assert "Request by request the median distance is: TTFT" in out
     assert "note: The pool is the one that the server resolved: 200 usable blocks." in " ".join(out.split())
 
@@ -43,6 +44,7 @@ def test_json_is_one_object_with_rows_provenance_and_notes(tmp_path, capsys):
     )
     assert set(found["request_by_request"]) == {"ttft_s", "tpot_s", "e2e_s"}
     assert found["provenance"]["timing"]
+    assert found["expected_error"]["tpot_median"] > 0
     assert found["notes"]
 
 
@@ -100,6 +102,7 @@ def test_other_traffic_than_was_measured_is_noted(tmp_path, capsys):
         (["s.yaml", "small_requests.csv", "--gpu", "H100"], "change it with --set gpu=NAME"),
         (["small_meta.json", "small_requests.csv", "--set", "engine.max_num_sequences=4"], "max_num_sequences"),
         (["small_meta.json", "small_requests.csv", "-o", "s.yaml"], "is a file"),
+        (["s.yaml", "small_requests.csv", "--set", "fleet.replicas=2"], "is laid beside one replica"),
     ],
 )
 def test_wrong_input_is_one_message_and_exit_2(tmp_path, capsys, monkeypatch, arguments, said):

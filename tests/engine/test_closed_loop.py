@@ -15,11 +15,12 @@ from kvsim.workload.sessions.history import Truncate, Whole
 from kvsim.workload.sessions.laws import Agents, ClientLoop, OnFailure, SessionLaws
 from kvsim.workload.sessions.loop import SessionTraffic
 from kvsim.workload.stream import Workload
+from tests.effort import examples
 from tests.laws.cases import CaseTiming, everything, scheduler_of
 from tests.laws.strategies import mixtures, policies, scenarios
 from tests.laws.test_conservation import LAWS
 
-EXAMPLES = 100
+EXAMPLES = examples(100)
 
 
 @st.composite

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from kvsim.metrics.summary import Run, Slo, metrics
 from kvsim.request import Request
+from tests.effort import examples
 from tests.laws.cases import everything, run_case
 from tests.laws.strategies import scenarios
 
@@ -56,7 +57,7 @@ def test_a_retry_with_back_off_gets_in_when_the_queue_is_short_again():
     assert ends(log) == {0: "finished", 1: "finished", 2: "rejected", 12: "rejected", 22: "finished"}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(case=scenarios(), max_queued=st.integers(1, 4))
 def test_with_a_limit_too_a_leap_is_what_its_steps_are_and_the_queue_is_never_longer(case, max_queued):
     leaping, stepping = (run_case(case, stepwise=how, max_queued=max_queued) for how in (False, True))

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from kvsim.workload.clients.limits import Patience
 from kvsim.workload.replayed.traffic import ReplayTraffic
 from kvsim.workload.sessions.laws import ClientLoop, OnFailure
+from tests.effort import examples
 from tests.engine.test_closed_loop import run_loop
 from tests.laws.cases import everything
 from tests.laws.strategies import scenarios
 from tests.laws.test_conservation import LAWS
 
-EXAMPLES = 40
+EXAMPLES = examples(40)
 
 
 def agentic_lines(seed):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from kvsim.engine.replay import compare_records, replay
 from kvsim.errors import InputError
+from tests.effort import examples
 
 DATA = Path(__file__).parents[1] / "oracles" / "data" / "vllm"
 CASE = json.loads((DATA / "vllm_nocache_d1.json").read_text(encoding="utf-8"))
@@ -343,7 +344,7 @@ SETTINGS = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     config=st.dictionaries(st.sampled_from(SETTINGS), ODD, max_size=2),
     entries=st.dictionaries(

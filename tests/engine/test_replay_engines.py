@@ -10,6 +10,7 @@ from kvsim.engine.replay.vllm.by_request import RequestEngine
 from kvsim.engine.replay.vllm.drive import records
 from kvsim.engine.replay.vllm.settings import settings_of
 from kvsim.engine.replay.vllm.truth import truths_of
+from tests.effort import examples
 
 LONGEST = 40
 
@@ -78,7 +79,7 @@ def requests(draw):
     return made
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(plain_config(), requests())
 def test_two_engines_one_record(config, asked):
     assert len(engines_for(settings_of(config))) == 2
@@ -87,7 +88,7 @@ def test_two_engines_one_record(config, asked):
     assert one == other
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(any_config(), requests())
 def test_whatever_is_set_every_block_is_accounted_for_and_every_request_ends(config, asked):
     case = settings_of(json.loads(json.dumps(config)))

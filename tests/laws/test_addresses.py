@@ -18,6 +18,7 @@ from kvsim.scheduling.continuous import ContinuousScheduler
 from kvsim.scheduling.prefill_first import PrefillFirstScheduler
 from kvsim.scheduling.static import StaticScheduler
 from kvsim.step import CLASSES
+from tests.effort import examples
 from tests.laws.cases import CaseTiming, allocator_of, everything, run_case
 from tests.laws.strategies import scenarios
 from tests.laws.test_region_policies import POLICIES
@@ -95,7 +96,7 @@ def agrees(case, run=run_case):
 def test_regions_lie_where_the_records_count_them(policy):
     name, options = POLICIES[policy]
 
-    @settings(max_examples=40)
+    @settings(max_examples=examples(40))
     @given(scenarios(allocators=(name,)))
     def agree(case):
         own = {"chunk": case["chunk"]} if "chunk" in options else {}
@@ -104,13 +105,13 @@ def test_regions_lie_where_the_records_count_them(policy):
     agree()
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(scenarios(allocators=("paged",)))
 def test_blocks_add_up_to_what_the_records_count(case):
     agrees(case)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(scenarios(allocators=("paged",)), st.sampled_from([1, 3, 16, 300]), st.integers(1, 6))
 def test_page_rows_add_up_to_what_the_records_count(case, page_tokens, rows):
     agrees(in_pages(case, page_tokens, rows, mapped_ahead=True))
@@ -160,7 +161,7 @@ def sampled(draw, allocators=("paged", "contiguous", "reserve")):
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_samples_that_share_blocks_and_everyone_who_is_preempted_add_up_too(scheduler):
-    @settings(max_examples=120)
+    @settings(max_examples=examples(120))
     @given(sampled())
     def agree(case):
         agrees(case | {"scheduler": scheduler}, run=run_scheduled)

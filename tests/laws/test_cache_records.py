@@ -13,6 +13,7 @@ from kvsim.engine.check import Auditor
 from kvsim.engine.prefixes import CacheWatch
 from kvsim.metrics.histogram import bucket_of
 from kvsim.request import Request
+from tests.effort import examples
 from tests.laws.cases import run_case
 from tests.laws.test_prefix_caching import cases as any_cases
 from tests.laws.test_sglang_scheduler import sglang_cases
@@ -42,8 +43,8 @@ def cases(draw, preemption="recompute"):
 class Beside(CacheWatch):
     """The product's listener, and beside it one that counts by brute force."""
 
-    def __init__(self, allocator, clock, layers, *, kv_events):
-        super().__init__(allocator, clock, layers, kv_events=kv_events)
+    def __init__(self, allocator, clock, layers, **options):
+        super().__init__(allocator, clock, layers, **options)
         self.naive = NaiveResidency(self.moment)
         self.naive.block_tokens = allocator.block_size
         self.regret = {}
@@ -95,7 +96,7 @@ def record_of(log):
     return list(cache.events), counts, requests.hit_layers, requests.rehit_layers
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(cases())
 def test_uses_evictions_and_regrets_are_those_counted_by_brute_force(case):
     with patch("kvsim.engine.recording.CacheWatch", Beside):
@@ -112,7 +113,7 @@ def test_uses_evictions_and_regrets_are_those_counted_by_brute_force(case):
     assert naive.found_tokens == sum(r.hit_tokens + r.rehit_tokens for r in ended)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(cases())
 def test_a_router_knows_what_the_cache_holds_after_every_event(case):
     for stepwise in (False, True):
@@ -132,7 +133,7 @@ def test_a_router_knows_what_the_cache_holds_after_every_event(case):
     "kind", [cases(), any_cases("radix"), followed_cases(), sglang_cases()], ids=["blocks", "tree", "vllm", "sglang"]
 )
 def test_leaping_and_stepping_record_the_same_to_the_step(kind):
-    @settings(max_examples=50)
+    @settings(max_examples=examples(50))
     @given(kind)
     def agree(case):
         case |= {"caching": True}
@@ -188,7 +189,7 @@ def test_those_who_end_together_leave_what_they_have_in_the_order_of_the_batch(o
     assert stored == [own_stream(1), own_stream(0)]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(cases("swap"))
 def test_the_layers_of_what_is_found_add_up(case):
     log = run_case(case, stepwise=False)

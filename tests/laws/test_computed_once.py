@@ -13,6 +13,7 @@ from kvsim.engine.run import simulate
 from kvsim.memory.radix.allocator import RadixAllocator
 from kvsim.metrics.memory.levels import SERIES
 from kvsim.request import Request
+from tests.effort import examples
 from tests.laws.cases import CaseTiming, scheduler_of
 from tests.laws.test_conservation import by_row
 from tests.laws.test_prefix_caching import alike
@@ -54,7 +55,7 @@ def served(requests, page_size=1):
     return sum(row["prefill_tokens"] for row in rows), decoded, allocator
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(apart())
 def test_every_edge_of_the_tree_is_computed_once(requests):
     prompts = [tokens_of(request) for request in requests]
@@ -66,7 +67,7 @@ def test_every_edge_of_the_tree_is_computed_once(requests):
     assert sum(node.tokens for node in allocator.tree.nodes()) == computed + decoded == allocator.usage().cached
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(apart(), st.integers(1, 6))
 def test_in_pages_what_is_computed_is_what_no_earlier_prompt_had_in_whole_pages(requests, page_size):
     seen, expected = set(), 0

@@ -7,10 +7,11 @@ from kvsim.engine.replica import first_need
 from kvsim.metrics.memory import SERIES
 from kvsim.metrics.requests import entering
 from kvsim.step import CAUSES, CLASSES, ENDS
+from tests.effort import examples
 from tests.laws.cases import CACHES, WHOLE_PROMPTS, allocator_of, everything, run_case, scheduler_of
 from tests.laws.strategies import ALLOCATORS, scenarios
 
-EXAMPLES = 120
+EXAMPLES = examples(120)
 
 DESIGNED = {
     "capacity": {"wait", "evict", "preempt", "compact"},

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from kvsim.metrics.histogram import DurationHistogram
 from kvsim.step import CLASSES
 from tests import naive
+from tests.effort import examples
 from tests.laws.cases import everything, reference_need, run_case
 from tests.laws.strategies import ALLOCATORS, linear_step_ps, scenarios
 
-EXAMPLES = 250
+EXAMPLES = examples(250)
 
 
 @pytest.mark.parametrize("allocator", ALLOCATORS)

@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import given, seed, settings
 
+from tests.effort import examples
 from tests.laws.strategies import linear_step_ps, scenarios
 from tests.naive import CLASSES, Engine, Outcome, simulate
 
@@ -23,7 +24,7 @@ def check_step(engine: Engine) -> None:
         assert all(start + length <= following for (start, length), (following, _) in pairwise(held))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(200), deadline=None, derandomize=True)
 @given(scenarios())
 def test_slots_requests_and_tokens_are_conserved_on_random_scenarios(case: dict[str, Any]) -> None:
     outcome = simulate(case, linear_step_ps(case["step_time"]), check_step)
@@ -50,7 +51,7 @@ def ended_as(outcome: Outcome, end: str) -> set[int]:
     return {number for number, ended in outcome.requests.items() if ended.end == end}
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=examples(50), deadline=None, derandomize=True)
 @given(scenarios())
 def test_a_clock_that_ticks_three_times_as_fast_changes_times_and_nothing_else(case: dict[str, Any]) -> None:
     def thrice(time_ps: int | None) -> int | None:
@@ -100,9 +101,9 @@ def test_the_random_scenarios_reach_every_cause_end_and_class_and_coinciding_mom
         seen.update(name for name, peak in outcome.peaks.items() if peak)
         seen.update("arrival at a step's end" for r in case["requests"] if r.arrival_ps in starts - {0})
 
-    for allocator, examples in (("contiguous", 250), ("paged", 100)):
+    for allocator, tried in (("contiguous", 250), ("paged", 100)):
         cases = given(scenarios(allocators=(allocator,)))
-        seed(0)(settings(max_examples=examples, deadline=None, database=None)(cases(look)))()
+        seed(0)(settings(max_examples=tried, deadline=None, database=None)(cases(look)))()
     causes = {(cause, outcome) for cause in ("capacity", "fragmentation") for outcome in ("wait", "preempt")}
     assert seen >= causes | {("never", "reject"), ("outgrown", "abort")}
     assert seen >= {"finished", "rejected", "cancelled", "aborted", "unfinished"}

@@ -5,12 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvsim.metrics.histogram import DurationHistogram
+from tests.effort import examples
 from tests.laws.cases import everything, run_case
 from tests.laws.strategies import KINDS, SCHEDULERS, mixtures, policies
 from tests.laws.test_conservation import LAWS
 from tests.laws.token_times import TokenTimes
 
-EXAMPLES = 40
+EXAMPLES = examples(40)
 MORE = 300
 
 Everywhere = pytest.mark.parametrize("allocator", KINDS)

@@ -14,11 +14,12 @@ from kvsim.memory.radix.eviction import POLICIES
 from kvsim.request import Request
 from kvsim.scheduling.queueing import PREEMPTIONS
 from kvsim.scheduling.victims import VICTIMS
+from tests.effort import examples
 from tests.laws.agreement import WARMUPS, WINDOWS, keeps_every_law, leaps_as_it_steps
 from tests.laws.cases import CACHES, everything, run_case
 from tests.laws.strategies import one_in, scenarios
 
-EXAMPLES = 60
+EXAMPLES = examples(60)
 MET = (
     "hit",
     "found again",

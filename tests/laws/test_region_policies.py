@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kvsim.metrics.memory import SERIES
 from kvsim.step import CLASSES
+from tests.effort import examples
 from tests.laws.cases import allocator_of, everything, run_case
 from tests.laws.strategies import scenarios
 from tests.laws.test_conservation import LAWS
@@ -44,7 +45,7 @@ POLICIES = {
 def test_leap_and_stepwise_results_are_identical_and_keep_every_law(policy):
     name, options = POLICIES[policy]
 
-    @settings(max_examples=60)
+    @settings(max_examples=examples(60))
     @given(scenarios(allocators=(name,)), st.sampled_from(["auto", "saturated"]))
     def agree(case, window):
         # The chunk that was drawn is as good as the policy's own.

@@ -14,6 +14,7 @@ from kvsim.content import Content
 from kvsim.engine.replay import replay
 from kvsim.engine.replay.case import FIRST_OUTPUT_STREAM, stream_run
 from kvsim.request import Request
+from tests.effort import examples
 from tests.laws.cases import run_case
 
 STEP = {"base_ps": 10, "token_ps": 0, "context_ps": 0, "copied_ps": 0}
@@ -97,7 +98,7 @@ def asked(number, entry):
 
 @pytest.mark.parametrize("cases", [vllm(), sglang()], ids=["vllm", "sglang"])
 def test_a_run_finds_and_loses_what_the_replay_does(cases):
-    @settings(max_examples=150)
+    @settings(max_examples=examples(150))
     @given(cases, st.booleans())
     def agree(both, stepwise):
         case, run = both

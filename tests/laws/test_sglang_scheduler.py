@@ -5,11 +5,12 @@ from hypothesis import strategies as st
 
 from kvsim.request import Request
 from kvsim.scheduling.sglang.order import AGNOSTIC, AWARE
+from tests.effort import examples
 from tests.laws.agreement import WARMUPS, WINDOWS, keeps_every_law, leaps_as_it_steps
 from tests.laws.cases import everything, run_case
 from tests.laws.test_prefix_caching import cases
 
-EXAMPLES = 30
+EXAMPLES = examples(30)
 
 
 @st.composite

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kvsim.memory.phases import TABLE_LIMIT
 from kvsim.request import Request
 from kvsim.step import ENDS
+from tests.effort import examples
 from tests.laws.cases import everything, run_case
 from tests.laws.strategies import scenarios
 from tests.laws.test_conservation import LAWS
@@ -32,7 +33,7 @@ def in_pages(case, page_tokens, rows, *, mapped_ahead, mapped_ps=0):
     }
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     scenarios(allocators=("paged",)),
     st.sampled_from(PAGES),
@@ -52,7 +53,7 @@ def test_with_pages_mapped_ahead_leaping_is_stepping_and_a_naive_engine_agrees(t
     """The requests are short: that the form for long pages sees crossings and shortage too, it is used for all."""
     monkeypatch.setattr("kvsim.memory.phases.TABLE_LIMIT", table_limit)
 
-    @settings(max_examples=120, deadline=None)
+    @settings(max_examples=examples(120), deadline=None)
     @given(scenarios(allocators=("paged",)), st.sampled_from(PAGES), st.integers(1, 6))
     def agree(case, page_tokens, rows):
         case = in_pages(case, page_tokens, rows, mapped_ahead=True)
@@ -63,7 +64,7 @@ def test_with_pages_mapped_ahead_leaping_is_stepping_and_a_naive_engine_agrees(t
     agree()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(scenarios(allocators=("paged",)), st.sampled_from(PAGES), st.integers(1, 6))
 def test_mapping_that_takes_no_time_changes_nothing(case, page_tokens, rows):
     cases = [in_pages(case, page_tokens, rows, mapped_ahead=ahead) for ahead in (False, True)]

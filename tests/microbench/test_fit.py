@@ -157,6 +157,14 @@ def test_standard_errors_say_how_far_the_fit_of_shapes_that_are_2_percent_off_th
     assert np.quantile(away, 0.9) < 3.0
 
 
+def test_a_walk_is_found_where_a_few_blocks_of_threads_use_up_the_memory(tmp_path):
+    model = replace(A100, device="NVIDIA L4", sms=4, kv_bandwidth=1.0e10, kv_walk=0.5e9)
+    found = fit_results(read_results(write(tmp_path / "r.jsonl", records(model))), accepted=("emulated",))
+    values = {one.entry.family: one.entry.values for one in found.families}["paged_attention:bf16"]
+    assert values["walk_gb_s"] == pytest.approx(0.5, rel=0.02)
+    assert values["bandwidth_gb_s"] == pytest.approx(10, rel=0.02)
+
+
 def test_a_fit_states_its_range_its_input_and_what_is_left(folder):
     entries = {one.entry.family: one.entry for one in fitted("H200", 0.02, 0.02, folder).families}
     one = entries["gemm:bf16"]

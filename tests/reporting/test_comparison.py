@@ -110,6 +110,15 @@ def test_people_read_three_digits_and_whole_counts(number, text):
     assert rows(result)["goodput"].text(0) == text
 
 
+def test_classes_of_service_have_a_row_each_for_the_share_that_met_its_goals():
+    one, other = fake_result(), fake_result("other")
+    one.metrics["slo_classes"] = {"gold": {"met_share": 0.987}, "a" * 30: {"met_share": None}}
+    table = rows(one, other)
+    assert [table["gold"].text(index) for index in (0, 1)] == ["98.7", "-"]
+    assert table["a" * 23 + "…"].text(0) == "-"
+    assert "gold" not in rows(other)
+
+
 def test_without_a_goal_goodput_says_so_and_without_time_it_is_a_dash():
     none, empty = fake_result(), fake_result("empty")
     none.metrics["goodput_per_s"] = None

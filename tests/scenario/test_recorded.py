@@ -95,6 +95,15 @@ def test_what_the_run_says_of_its_traffic(talks):
     assert any("records no sessions" in note for note in alone.notes)
 
 
+def test_a_run_that_does_not_follow_the_sessions_of_its_trace_says_so(tmp_path):
+    path = tmp_path / "chats.csv"
+    path.write_text("arrival_s,prompt_tokens,output_tokens,session\n0,30,3,a\n1,40,4,b\n2,50,4,a\n")
+    said = "The trace records sessions, and this run sends every call at its recorded time."
+    assert any(note.startswith(said) for note in run(scenario(str(path))).notes)
+    for followed in (run(scenario(str(path), {"loop": "open"})), run(scenario("azure-conv-2023", requests=3))):
+        assert not any(note.startswith(said) for note in followed.notes)
+
+
 def test_a_sample_by_session_needs_no_loop(talks):
     traffic = of(talks, reshape={"by": "session", "output_times": 2}, on_bad_row="drop", read={"prompts": "whole"})
     assert isinstance(traffic, ReplayTraffic)

@@ -15,7 +15,7 @@ BASE = {
     "pool": {"tokens": 3000},
     "engine": {"max_num_seqs": 4, "max_num_batched_tokens": 512, "max_model_len": 2048},
 }
-ALONE = {"rate": "20/s", "requests": 80, "output_tokens": {"distribution": "uniform", "min": 2, "max": 90}}
+ALONE = {"rate": "20/s", "requests": 60, "output_tokens": {"distribution": "uniform", "min": 2, "max": 90}}
 ALONE |= {"prompt_tokens": {"distribution": "uniform", "min": 20, "max": 500}}
 LAYERS = {"layers": [{"name": "system", "tokens": 100, "texts": 3, "theta": 1}]}
 TURNS = {"turns": {"distribution": "uniform", "min": 1, "max": 5}, "new_tokens": 60, "think": "500ms"}
@@ -62,8 +62,13 @@ def same(one, other):
     assert list(one.kv_events) == list(other.kv_events)
 
 
-@pytest.mark.parametrize("allocator", ALLOCATORS)
-@pytest.mark.parametrize("traffic", TRAFFICS)
+# Block by block is where most is to be forgotten; two batches in flight and a tree see the ends of requests otherwise.
+CASES = [(traffic, "paged") for traffic in TRAFFICS]
+CASES += [(traffic, "vllm") for traffic in ("samples", "given up", "sessions by the answers")]
+CASES += [("layers", "radix"), ("agents", "radix")]
+
+
+@pytest.mark.parametrize(("traffic", "allocator"), CASES)
 def test_a_cache_that_forgets_answers_as_one_that_does_not(traffic, allocator):
     asked = scenario(traffic, allocator)
     forgetting, replica = replicas_of(lambda: run(asked, kv_events=True))
@@ -81,7 +86,7 @@ def test_a_cache_that_forgets_answers_as_one_that_does_not(traffic, allocator):
 def test_the_record_of_residency_holds_what_is_cached_and_what_all_share():
     _, replica = replicas_of(lambda: run(scenario("layers", "paged")))
     record, pool = replica.recording.cache.residency, replica.allocator.pool
-    assert pool.evicted > 4 * pool.blocks
+    assert pool.evicted > 3 * pool.blocks
     # Three system prompts of six blocks each.
     assert len(record._touched) <= pool.contents + 18
     assert record._last_stay <= record._since.keys()

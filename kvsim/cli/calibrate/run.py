@@ -29,7 +29,9 @@ def add(actions: Any) -> None:
     parser.add_argument("--only", metavar="BENCH,...", type=lambda text: text.split(","), default=[])
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="of the data and of the order of points")
     parser.add_argument("--verify-only", action="store_true", help="check the outputs and time nothing")
-    parser.add_argument("--frag", metavar="TRACE", action="append", help="an allocation trace to replay; may be repeated")
+    parser.add_argument(
+        "--frag", metavar="TRACE", action="append", help="an allocation trace to replay; may be repeated"
+    )
     parser.add_argument("--program", metavar="FILE", help="a program that `kvsim calibrate build` made elsewhere")
     parser.add_argument("--cublas", metavar="FILE", help="libcublas.so.13; default: that of a wheel, or the loader's")
     add_build_options(parser)

@@ -18,7 +18,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_worker_options(parser: argparse.ArgumentParser, default: str) -> None:
+def add_worker_options(parser: "argparse.ArgumentParser | argparse._ArgumentGroup", default: str) -> None:
     """On which workers; `default` says on which where nobody says so."""
     parser.add_argument("--jobs", metavar="N", type=whole, help=f"processes of this machine that compute ({default})")
     parser.add_argument(

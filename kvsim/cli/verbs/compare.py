@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvsim.cli.options import add_output_options, add_simulation_options
-from kvsim.cli.studies.options import add_worker_options
+from kvsim.cli.studies.options import add_worker_options, whole
 from kvsim.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def add(subparsers: Any) -> None:
     sure.add_argument(
         "--replications",
         metavar="R",
-        type=_count,
+        type=whole,
         default=1,
         help="run every variant R times on random streams that all share; of a trace: bootstrap its sessions",
     )
@@ -52,14 +52,14 @@ def add(subparsers: Any) -> None:
         type=_share,
         help="replicate until 95 %% intervals of mean TTFT, TPOT and E2E reach no further than this, e.g. 5%%",
     )
-    sure.add_argument("--batches", metavar="N", type=_count, help="cut one long run into N batches of arrivals instead")
+    sure.add_argument("--batches", metavar="N", type=whole, help="cut one long run into N batches of arrivals instead")
     sure.add_argument("--baseline", metavar="NAME", help="the variant that differences are to (default: the first)")
     sure.add_argument(
         "--warmup",
         metavar="mser|TIME",
         help="leave this much out at the start, e.g. 60s; mser: find it by MSER-5, on latency and cache fill",
     )
-    add_worker_options(parser, "for replications; default: one a core")
+    add_worker_options(sure, "for replications; default: one a core")
     parser.add_argument(
         "-o",
         metavar="DIR",
@@ -111,7 +111,8 @@ def execute(args: argparse.Namespace) -> int:
         if asked is None:
             results = study.compare(variants, **options)
         else:
-            workers = stack.enter_context(opened(jobs=args.jobs, cluster=args.cluster))
+            alone = None if asked.shares_out(variants) else 1
+            workers = stack.enter_context(opened(jobs=alone or args.jobs, cluster=None if alone else args.cluster))
             results, found = study.compare_with_intervals(variants, asked, executor=workers.executor, **options)
         if folder is not None:
             write_comparison(name, results, folder, progress, found)
@@ -154,6 +155,11 @@ def _asked(args: argparse.Namespace) -> "Asked | None":
     """What is asked beyond one run of each variant; None where that is all."""
     given = (args.until_ci, args.batches, args.baseline)
     if args.replications == 1 and given == (None, None, None) and args.warmup != MSER:
+        for option in ("jobs", "cluster"):
+            if getattr(args, option) is not None:
+                raise InputError(
+                    f"--{option}: one run of each variant is not shared out; leave it out, or add --replications 10"
+                )
         return None
     from kvsim.study.replication.asked import Asked
 
@@ -174,12 +180,6 @@ def _duration(text: str) -> str:
     except ValueError as error:
         raise InputError(f"--warmup {text}: is neither {MSER} nor a time ({error})") from None
     return text
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of runs; a whole number of at least 1 is")
-    return int(text)
 
 
 def _share(text: str) -> float:

@@ -91,6 +91,7 @@ def _check_outputs(args: argparse.Namespace) -> None:
 
 def _print(args: argparse.Namespace, found: "Compared") -> None:
     from kvsim.cli.show import Justify, console, print_rows, print_text
+    from kvsim.reporting.finding import sources
     from kvsim.reporting.recorded.rows import cells, pairs_line
 
     out = console(args)
@@ -104,8 +105,8 @@ def _print(args: argparse.Namespace, found: "Compared") -> None:
         print_text(out, line)
     for note in found.notes:
         print_text(out, f"note: {note}")
-    for name, where in found.result.provenance.items():
-        print_text(out, f"{name}: {where}", "dim")
+    for line in sources(found.result):
+        print_text(out, line, "dim")
     for path in (args.folder, args.bench):
         if path is not None:
             print(f"written to {path}")

@@ -10,11 +10,13 @@ As in vLLM every copy of a block is stored and removed by itself, under one hash
 often as it was stored. Routers count likewise (Dynamo's EventDedupFilter, llm-d's eventDedupFilter).
 """
 
+import json
 from array import array
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from collections.abc import Sequence as Seq
 from hashlib import blake2b
-from typing import Any
+from typing import IO, Any
+from weakref import finalize
 
 from kvsim.content import Content
 from kvsim.request import PS_PER_S
@@ -27,6 +29,11 @@ GROUP = 0
 
 _HASH_BYTES = 8
 
+_KEPT = 1 << 13
+"""Batches that are kept in memory; the others lie in a temporary file, some hundred bytes an event."""
+
+_READ_BYTES = 1 << 20
+
 Event = dict[str, Any]
 
 
@@ -37,6 +44,11 @@ def block_hash(before: int | None, content: Content, start: int, tokens: int) ->
     """
     runs = ";".join(f"{run.stream},{run.offset},{run.tokens}" for run in content.part(start, start + tokens))
     return int.from_bytes(blake2b(f"{before}:{runs}".encode(), digest_size=_HASH_BYTES).digest(), "big")
+
+
+def line_of(batch: Mapping[str, Any]) -> bytes:
+    """A batch as a line of JSON, its end included."""
+    return json.dumps(batch, separators=(",", ":")).encode() + b"\n"
 
 
 class _Stored:
@@ -55,11 +67,14 @@ class KvEventLog:
     """The events of one pool in order; iterating gives the batches as plain dicts, whenever and however often.
 
     `block_tokens` is the size of a block or page. The log opens with the clearing of the cache, as a replica starts
-    with an empty one.
+    with an empty one. All but the latest of a long log lie in a temporary file, so that memory does not grow with it.
     """
 
     def __init__(self, block_tokens: int) -> None:
         self.block_tokens = block_tokens
+        self._file: IO[bytes] | None = None
+        self._filed = 0
+        """Batches in it."""
         self._batches: list[tuple[int, list[_Stored | array[int] | None]]] = [(0, [None])]
         self._hashes: dict[Hashable, array[int]] = {}
         """Of the blocks of every piece that is cached."""
@@ -123,15 +138,51 @@ class KvEventLog:
 
     def _batch(self, now_ps: int) -> "list[_Stored | array[int] | None]":
         if self._batches[-1][0] != now_ps:
+            if len(self._batches) >= _KEPT:
+                self._put_aside()
             self._batches.append((now_ps, []))
         return self._batches[-1][1]
 
-    def __len__(self) -> int:
-        return len(self._batches)
+    def _put_aside(self) -> None:
+        """What is in memory goes into the file."""
+        if self._file is None:
+            from tempfile import TemporaryFile
 
-    def __iter__(self) -> Iterator[Event]:
+            self._file = TemporaryFile()  # noqa: SIM115
+            finalize(self, self._file.close)
+        self._file.seek(0, 2)
+        self._file.writelines(map(line_of, self._recent()))
+        self._filed += len(self._batches)
+        self._batches.clear()
+
+    def _recent(self) -> Iterator[Event]:
         for time_ps, events in self._batches:
             yield {"ts": time_ps / PS_PER_S, "events": [self._told(event) for event in events]}
+
+    def _filed_lines(self) -> Iterator[bytes]:
+        at, begun = 0, b""
+        while self._file is not None:
+            # Others may have read in between, or more was put aside.
+            self._file.seek(at)
+            piece = self._file.read(_READ_BYTES)
+            if not piece:
+                return
+            at += len(piece)
+            *whole, begun = (begun + piece).split(b"\n")
+            for line in whole:
+                yield line + b"\n"
+
+    def __len__(self) -> int:
+        return self._filed + len(self._batches)
+
+    def __iter__(self) -> Iterator[Event]:
+        yield from map(json.loads, self._filed_lines())
+        yield from self._recent()
+
+    def lines(self) -> Iterator[bytes]:
+        """The batches as JSON Lines."""
+        yield from self._filed_lines()
+        yield from map(line_of, self._recent())
 
     def _told(self, event: "_Stored | array[int] | None") -> Event:
         if event is None:

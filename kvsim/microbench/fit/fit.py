@@ -137,8 +137,7 @@ def _too_few(series: Series) -> str | None:
 
 def _best(series: Series, device: Device, results: Results) -> FamilyFit:
     own = fitted_family(series)
-    begin = own.begin(series.rows, series.seconds)
-    candidates = [_fit(own, series, device, results, begin)]
+    candidates = [_fit(own, series, device, results, begin) for begin in own.begins(series.rows, series.seconds)]
     rows = {**series.rows, "cold": np.ones(len(series))}
     for name in ALTERNATIVES.get(series.family, ()):
         other = family(name)
@@ -187,6 +186,6 @@ def _steps(results: Results, parameters: Mapping[str, Values], device: Device) -
         rows = {"layers": np.array([float(point.params["layers"]) for point in points]), "given": given}
         series = Series(f"step:{variant}", rows, np.array([point.median_s for point in points]), points)
         one = Line(series.family)
-        fitted = fit(one, rows, series.seconds, device, prior=one.begin(rows, series.seconds), trust=TRUST)
+        fitted = fit(one, rows, series.seconds, device, prior=one.begins(rows, series.seconds)[0], trust=TRUST)
         found.append(_family_fit(series, fitted, one.seconds(fitted.values, rows, device), device, results))
     return found

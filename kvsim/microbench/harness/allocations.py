@@ -97,7 +97,7 @@ def write_trace(run: Path, to: Path, *, name: str, most: int) -> int:
     """
     if not name or name.split() != [name]:
         raise InputError(f"--name: {name!r} is no name; give one word")
-    lines = []
+    lines: list[str] = []
     for line in operations(_rows(run), _slot_bytes(run)):
         if len(lines) == most:
             break

@@ -92,7 +92,8 @@ def measure(program: Path, order: Order, to: Path, told: Callable[[int], None] =
             encoding="utf-8",
         ) as process,
     ):
-        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
         for number, line in enumerate(process.stdout, start=1):
             file.write(line)
             file.flush()

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kvsim.reporting.finding import sources_of
 from kvsim.reporting.style import (
     CLASS_COLOURS,
     FOOTER_LETTERS,
@@ -64,7 +65,8 @@ def draw_recorded(found: Compared) -> "Figure":
 def _footer(found: Compared) -> str:
     """What made the figure, and what both sides rest on."""
     said = [f"kvsim {found.result.version}", f"measured: {found.comparison.measured.source}"]
-    said += [f"{name}: {where}" for name, where in found.result.provenance.items() if name in ("timing", "pool")]
+    rests_on = {name: where for name, where in found.result.provenance.items() if name in ("timing", "pool")}
+    said += sources_of(rests_on, found.result.expected_error)
     return textwrap.fill(" · ".join(said), FOOTER_LETTERS)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from kvsim.metrics.result import to_json, write_whole
+from kvsim.reporting.finding import sources
 from kvsim.reporting.recorded.figures import draw_recorded
 from kvsim.reporting.recorded.rows import HEAD, cells, pairs_line
 from kvsim.reporting.style import save_figure
@@ -50,7 +51,7 @@ def report(found: Compared, figure: str = f"{FIGURE}.png") -> str:
         pairs_line(comparison),
         "",
         *(f"- {note}" for note in found.notes),
-        *(f"- {name}: {where}" for name, where in found.result.provenance.items()),
+        *(f"- {line}" for line in sources(found.result)),
         "",
         "`requests.csv` and `series.csv` have both sides row by row, `vllm_bench.json` the simulated one as "
         "`vllm bench serve` writes results, `resolved.json` every setting.",

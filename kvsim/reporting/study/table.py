@@ -43,8 +43,12 @@ METRICS = (
 )
 """What the table shows, in its order; the JSON form has every number."""
 
-DIGITS = 2
-"""Digits of half an interval that count; the estimate is given to the same place."""
+DIGITS = 3
+"""Digits of a number without an interval."""
+
+TWO_DIGITS_TO = 3.5
+"""Of half an interval one digit counts, or two up to 35 of them, as the Particle Data Group rounds errors: 0.35 and
+0.4. The estimate is given to the same place."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +92,10 @@ def plus_minus(interval: Interval, times: float = 1.0, *, signed: bool = False) 
     number = interval.estimate * times
     sign = "+" if signed else ""
     if interval.low is None or interval.high is None or interval.half is None:
-        return _written(number, _places(abs(number), DIGITS + 1), sign)
-    places = _places(interval.half * times, DIGITS) if interval.half else _places(abs(number), DIGITS + 1)
+        return _written(number, _places(abs(number), DIGITS), sign)
     above, below = (interval.high - interval.estimate) * times, (interval.estimate - interval.low) * times
+    half = min(above, below) or max(above, below)
+    places = _places(half, _digits(half)) if half else _places(abs(number), DIGITS)
     written = _written(number, places, sign)
     if math.isclose(above, below, rel_tol=1e-6, abs_tol=1e-12):
         return f"{written} ± {_written(above, places)}"
@@ -101,10 +106,22 @@ def _written(number: float, places: int, sign: str = "") -> str:
     return f"{round(number, places) + 0.0:{sign},.{max(0, places)}f}"
 
 
+def _digits(half: float) -> int:
+    return 2 if float(f"{half:.1e}".partition("e")[0]) <= TWO_DIGITS_TO else 1
+
+
 def _places(number: float, digits: int) -> int:
     """Behind the point, so that so many digits of a number count; negative before it. At most six."""
     exponent = int(f"{number:.{digits - 1}e}".partition("e")[2])  # of the rounded number: 9.99 has that of 10
     return min(6, digits - 1 - exponent)
+
+
+_KEEPING_UP = {
+    (True, False): "{variant} keeps up with this traffic and {baseline} does not.",
+    (False, True): "{variant} does not keep up with this traffic, and {baseline} does.",
+    (False, False): "Neither {variant} nor {baseline} keeps up with this traffic.",
+}
+"""What saturation says of two variants, of which no numbers can be compared: whether each keeps up."""
 
 
 def in_short(study: Study, say: Callable[[Metric], str] = lambda metric: metric.label.replace(", ", " ")) -> list[str]:
@@ -129,8 +146,10 @@ def in_short(study: Study, say: Callable[[Metric], str] = lambda metric: metric.
             for verdict, labels in groups.items()
             if labels
         ]
-        if "saturated" in verdicts.values():
-            parts = ["no verdict, since one of the two is saturated"]
+        keeping = (not variant.saturated, not study.variant(study.baseline).saturated)
+        if keeping != (True, True):
+            said.append(_KEEPING_UP[keeping].format(variant=variant.name, baseline=study.baseline))
+            continue
         said.append(f"{variant.name} against {study.baseline}: {'; '.join(parts) or 'nothing to compare'}.")
     return said
 

@@ -78,9 +78,18 @@ class Serving:
         engine, rules = self._engine, self.rules
         return {
             "max_num_seqs": chosen(engine.max_num_seqs, rules.max_num_seqs),
-            "max_num_batched_tokens": chosen(engine.max_num_batched_tokens, self.scenario.token_budget),
+            "max_num_batched_tokens": self._stages * self._budget,
             "max_model_len": self.max_model_len,
         }
+
+    @property
+    def _stages(self) -> int:
+        """Micro-batches of a round, each with the token budget of a step."""
+        return self._settings.pipeline_parallel
+
+    @property
+    def _budget(self) -> int:
+        return chosen(self._engine.max_num_batched_tokens, self.scenario.token_budget)
 
     @property
     def _two_in_flight(self) -> bool:
@@ -96,11 +105,11 @@ class Serving:
             "host": HostPool(swap_space_bytes // self.footprint.kv_bytes_per_token) if preemption == "swap" else None,
         }
         if device is not None and allocator.keeps:
-            budget, sequences = limits["max_num_batched_tokens"], limits["max_num_seqs"]
+            budget, sequences = self._budget, -(-limits["max_num_seqs"] // self._stages)
             tokens = device.most_tokens(budget, sequences)
             # A pool beside which not even a step of decoding has room is a what-if, and said to be one in the notes.
             if sequences <= tokens < budget:
-                limits["workspace_tokens"] = tokens
+                limits["workspace_tokens"] = self._stages * tokens
         if name == "static":
             return StaticScheduler(allocator, **limits)
         limits["kernel"] = chosen(engine.kernel, rules.kernel)
@@ -112,6 +121,9 @@ class Serving:
     def _chunks(self) -> dict[str, Any]:
         engine, rules = self._engine, self.rules
         threshold = chosen(engine.long_prefill_token_threshold, rules.long_prefill_token_threshold)
+        if self._stages > 1:
+            # A prompt is in one micro-batch at a time.
+            threshold = min(threshold or self._budget, self._budget)
         return {
             "long_prefill_token_threshold": threshold,
             "chunked_prefill": chosen(engine.chunked_prefill, rules.chunked_prefill),

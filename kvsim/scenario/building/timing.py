@@ -1,11 +1,14 @@
-"""Step times by name, and where they are extrapolated."""
+"""Step times by name."""
 
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from kvsim.capacity.pool import stage_share
 from kvsim.catalog.engines import Profile
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.gpus import gpu
+from kvsim.request import PS_PER_S
 from kvsim.scenario.deployment import chosen
 from kvsim.scenario.resolve import Scenario
 from kvsim.scenario.schema.serving import NoCacheSettings
@@ -13,11 +16,15 @@ from kvsim.scenario.schema.settings import Settings
 from kvsim.timing.expected import expected_error, unknown_error
 from kvsim.timing.host_share import HostShareTiming
 from kvsim.timing.interface import StepTiming
-from kvsim.timing.roofline import RooflineParameters, RooflineTiming
+from kvsim.timing.pipeline import PipelineTiming
+from kvsim.timing.roofline import RooflineParameters, RooflineTiming, lookup_cost
 from kvsim.timing.steps.graphs import EAGER, graphs
 
-if TYPE_CHECKING:
-    from kvsim.timing.fitting.calibration import Calibration
+ACTIVATION_BYTES = 2
+"""Of one number that goes from a stage to the next: engines compute in 16 bits."""
+MEASURED_BLOCK = 16
+"""Slots of the blocks through which the measured attention kernels are taken to have found their KV: Vidur states 16,
+the other tables state nothing, and vLLM's default is 16."""
 
 
 def timing_of(
@@ -39,7 +46,6 @@ def timing_of(
     captured = graphs(rules.engine, rules.version, card, sequences)
     if captured is not None and settings.engine.enforce_eager:
         captured = EAGER
-    known = calibration_of(scenario)
     roofline = RooflineTiming(
         footprint,
         card,
@@ -51,6 +57,7 @@ def timing_of(
     timing: StepTiming = roofline
     if settings.timing.name == "calibrated":
         from kvsim.timing.calibrated import CalibratedTiming  # late: it reads the calibrations
+        from kvsim.timing.fitting.calibration import read
 
         timing = CalibratedTiming(
             footprint,
@@ -58,17 +65,25 @@ def timing_of(
             roofline,
             engine=rules.engine,
             version=rules.version,
-            calibration=known,
             graphs=captured,
+            calibration=None if scenario.calibration is None else read(Path(scenario.calibration)),
             block_size=block_size,
             page_bytes=page_bytes,
+            lookup=lookup_cost(parameters, block_size) / lookup_cost(parameters, MEASURED_BLOCK),
+        )
+    if settings.pipeline_parallel > 1:
+        timing = PipelineTiming(
+            timing,
+            stages=settings.pipeline_parallel,
+            send_ps=round(PS_PER_S * parameters.send_latency_s),
+            send_token_ps=round(PS_PER_S * ACTIVATION_BYTES * footprint.model.hidden / roofline.peer_bytes_per_s),
         )
     if not placement.host_share:
         return timing
     return HostShareTiming(
         timing,
         share=placement.host_share,
-        kv_bytes=footprint.kv_bytes_per_token,
+        kv_bytes=math.ceil(footprint.kv_bytes_per_token * stage_share(footprint.model, settings.pipeline_parallel)),
         link_bytes_per_s=roofline.host_bytes_per_s,
         overlapped=placement.overlapped,
     )
@@ -89,38 +104,10 @@ def expected_error_of(settings: Settings, rules: Profile, footprint: Footprint) 
         return unknown_error("no engine that keeps nothing was measured")
     if settings.placement.host_share:
         return unknown_error("no run with a part of its KV on the host was measured")
+    if settings.timing.file is not None:
+        return unknown_error("no served run was predicted from this calibration; `kvsim calibrate validate` scores it")
+    if settings.pipeline_parallel > 1:
+        return unknown_error("no run on pipeline stages was measured")
     if settings.timing.parameters:
         return unknown_error("the scenario gives parameters of its own")
-    if settings.timing.file is not None:
-        return unknown_error("no served run was measured with the scenario's own calibration")
     return expected_error(settings.timing.name, footprint.model, gpu(settings.gpu), rules.engine, rules.version)
-
-
-def calibration_of(scenario: Scenario) -> "Calibration | None":
-    """The calibration that the scenario names; None: the one that comes with kvsim, or none is needed."""
-    if scenario.calibration is None:
-        return None
-    from kvsim.timing.fitting.calibration import read  # late: few scenarios have one
-
-    return read(Path(scenario.calibration))
-
-
-def extrapolated(
-    scenario: Scenario, rules: Profile, footprint: Footprint, *, block_size: int | None, max_model_len: int
-) -> list[str]:
-    """Sentences on where this run may leave what its GPU has measured."""
-    known = calibration_of(scenario)
-    if known is None:
-        return []
-    from kvsim.timing.fitting.ranges import Asked, beyond
-
-    engine, model = scenario.settings.engine, footprint.model
-    heads = max(1.0, (model.full_kv_heads or model.heads) / footprint.tensor_parallel)
-    asked = Asked(
-        sequences=chosen(engine.max_num_seqs, rules.max_num_seqs),
-        tokens=chosen(engine.max_num_batched_tokens, scenario.token_budget),
-        context=max_model_len,
-        group=model.heads / footprint.tensor_parallel / heads,
-        block=block_size,
-    )
-    return list(beyond(known, gpu(scenario.settings.gpu).name, asked))

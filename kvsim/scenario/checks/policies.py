@@ -52,6 +52,10 @@ def engine_policies(engine: Plain, rules: "Profile", data: Plain) -> Iterator[Mi
     elif caches and not followed:
         yield from _prefix_caching(engine, rules, scheduler)
     yield from _placement(data)
+    stages = data.get("pipeline_parallel", 1)
+    if isinstance(stages, int) and stages > 1 and (scheduler not in ("continuous", "vllm") or nothing_kept):
+        problem = f"deals a step over stages, which the {scheduler} scheduler cannot"
+        yield Mistake("pipeline_parallel", stages, problem, "use a profile such as vllm@0.33, or leave it out")
     samples = _whole(data.get("workload"), "samples", 1)
     seats = engine.get("max_num_seqs", rules.max_num_seqs)
     workload = data.get("workload")

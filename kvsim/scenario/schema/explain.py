@@ -57,6 +57,8 @@ ELSEWHERE_CALLED = {
     "max_concurrency": "workload.clients.count",
     "concurrency": "workload.clients.count",
     "think_time": "workload.sessions.think",
+    "pipeline_parallel_size": "pipeline_parallel",
+    "pp": "pipeline_parallel",
     "num_turns": "workload.sessions.turns",
     "dataset_name": "workload.dataset.name",
 }
@@ -65,9 +67,6 @@ ELSEWHERE_CALLED = {
 NOT_MODELLED_YET = {
     "speculative_config": "speculative decoding",
     "speculative_decoding": "speculative decoding",
-    "pipeline_parallel": "pipeline parallelism",
-    "pipeline_parallel_size": "pipeline parallelism",
-    "pp": "pipeline parallelism",
     "data_parallel": "data parallelism",
     "data_parallel_size": "data parallelism",
     "dp": "data parallelism",

@@ -36,6 +36,9 @@ class Settings(Part):
     """A name from `kvsim gpus`."""
     tensor_parallel: Count = 1
     """GPUs that share every layer of a replica."""
+    pipeline_parallel: Count = 1
+    """Stages of such GPUs that hold a part of the layers each; as many batches are in flight as there are stages.
+    Schedulers `continuous` and `vllm` only."""
     engine: EngineSettings = Field(default_factory=EngineSettings)
     """The engine's profile, by name or with what is changed about it."""
     fleet: FleetSettings | None = None

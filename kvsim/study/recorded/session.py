@@ -36,6 +36,7 @@ class Compared:
             "name": self.result.name,
             "version": self.result.version,
             "provenance": self.result.provenance,
+            "expected_error": dict(self.result.expected_error),
             "notes": list(self.notes),
             **self.comparison.as_json(),
         }

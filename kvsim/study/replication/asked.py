@@ -47,6 +47,10 @@ class Asked:
             return "batches"
         return "sessions" if variants[0][1].trace is not None else "replications"
 
+    def shares_out(self, variants: Sequence[tuple[str, Scenario]]) -> bool:
+        """There are more runs than the first one of each variant."""
+        return self.mser or (self.intervals and self.method(variants) == "replications")
+
     def check(self, variants: Sequence[tuple[str, Scenario]]) -> str:
         """Return the name of the baseline; InputError where these variants cannot be studied like this."""
         names = [name for name, _ in variants]

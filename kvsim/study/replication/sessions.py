@@ -6,16 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kvsim.metrics.histogram import PERCENTILES
 from kvsim.metrics.result import Result
 from kvsim.scenario.build import build
 from kvsim.scenario.resolve import Scenario
-from kvsim.study.replication.catalogue import better, numbers, percentile_of
+from kvsim.study.replication.catalogue import better, numbers
 from kvsim.study.replication.estimates import Estimate
 from kvsim.study.replication.runs.observing import ALONE, LATENCIES
 from kvsim.study.statistics.bootstrap import (
     Sessions,
     bootstrap_interval,
-    resampled_percentile,
+    resampled_percentiles,
     resampled_ratio,
     session_draws,
 )
@@ -68,61 +69,50 @@ def grouping(scenario: Scenario, requests: Sequence[dict[str, Array]]) -> Groupi
 
 @dataclass(frozen=True)
 class Traced:
-    """One variant's run of the trace: its numbers, and those of its requests by id."""
+    """One variant's run of the trace: its numbers by name, and in every draw those that are of single requests."""
 
     metrics: dict[str, float]
-    requests: dict[str, Array]
-    window_s: tuple[float, float]
-    whole: bool
-    """The measured window is one stretch, so that requests can be told inside from outside."""
-
-    @classmethod
-    def of(cls, result: Result, requests: dict[str, Array]) -> "Traced":
-        """What a run leaves for the bootstrap."""
-        start_s, end_s = result.metrics["window_s"]
-        whole = result.scenario_resolved["window.until"]["value"] != "saturated"
-        return cls(numbers(result.metrics), requests, (start_s, end_s), whole)
-
-    def resampled(self, key: str, sessions: Sessions) -> Array | None:
-        """A metric in every draw; None where it is not one of requests."""
-        if not self.whole:
-            return None
-        arrival_s, (start_s, end_s) = self.requests["arrival_s"], self.window_s
-        inside = (arrival_s >= start_s) & (arrival_s <= end_s)
-        if key == "hit_rate":
-            hit, asked = (np.where(inside, self.requests[name], 0.0) for name in ("hit_tokens", "asked_tokens"))
-            return resampled_ratio(hit, asked, sessions)
-        name, _, what = key.partition(".")
-        if name not in LATENCIES:
-            return None
-        values = np.where(inside, self.requests[name], np.nan)
-        percent = percentile_of(key)
-        if percent is not None:
-            return resampled_percentile(values, percent[1], sessions)
-        if what == "mean":
-            there = ~np.isnan(values)
-            return resampled_ratio(np.where(there, values, 0.0), there, sessions)
-        return None
+    draws: dict[str, Array]
 
 
-def session_estimates(
-    ours: tuple[Traced, Sessions], baseline: tuple[Traced, Sessions] | None, level: float = LEVEL
-) -> dict[str, Estimate]:
-    """Every metric of a variant; those of requests with intervals from the draws, differences from the same draws."""
+def traced(result: Result, requests: dict[str, Array], sessions: Sessions) -> Traced:
+    """What a run leaves for the bootstrap; `requests` are its own by id, in and outside the measured window.
+
+    Where the window is not one stretch of time nothing is drawn.
+    """
+    if result.scenario_resolved["window.until"]["value"] == "saturated":
+        return Traced(numbers(result.metrics), {})
+    start_s, end_s = result.metrics["window_s"]
+    inside = (requests["arrival_s"] >= start_s) & (requests["arrival_s"] <= end_s)
+    hit, asked = (np.where(inside, requests[name], 0.0) for name in ("hit_tokens", "asked_tokens"))
+    draws = {"hit_rate": resampled_ratio(hit, asked, sessions)}
+    for name in LATENCIES:
+        values = np.where(inside, requests[name], np.nan)
+        there = ~np.isnan(values)
+        draws[f"{name}.mean"] = resampled_ratio(np.where(there, values, 0.0), there, sessions)
+        for percent, drawn in zip(PERCENTILES, resampled_percentiles(values, PERCENTILES, sessions), strict=True):
+            draws[f"{name}.p{percent}"] = drawn
+    return Traced(numbers(result.metrics), draws)
+
+
+def session_estimates(ours: Traced, baseline: Traced | None, count: int, level: float = LEVEL) -> dict[str, Estimate]:
+    """Every metric of a variant; those of requests with intervals from the draws, differences from the same draws.
+
+    `count` is how many sessions there are.
+    """
     made = {}
-    own, sessions = ours
-    for key, value in own.metrics.items():
-        draws = own.resampled(key, sessions)
+    for key, value in ours.metrics.items():
+        draws = ours.draws.get(key)
         single = Interval(value, None, None, 1, level)
-        interval = single if draws is None else bootstrap_interval(value, draws, sessions.count, level)
+        interval = single if draws is None else bootstrap_interval(value, draws, count, level)
         difference = None
-        if baseline is not None and key in baseline[0].metrics:
-            apart = value - baseline[0].metrics[key]
-            others = baseline[0].resampled(key, baseline[1])
+        if baseline is not None and key in baseline.metrics:
+            apart = value - baseline.metrics[key]
+            others = baseline.draws.get(key)
             if draws is None or others is None:
                 difference = Difference(Interval(apart, None, None, 1, level), "not compared")
             else:
-                between = bootstrap_interval(apart, draws - others, sessions.count, level)
+                between = bootstrap_interval(apart, draws - others, count, level)
                 some = np.isfinite(draws) & np.isfinite(others)
                 difference = Difference(between, verdict(between, better(key)), told_ratio(draws[some], others[some]))
         made[key] = Estimate(interval, difference=difference)

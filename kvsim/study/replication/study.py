@@ -19,7 +19,7 @@ from kvsim.study.replication.runs.replicate import (
     observed_run,
     simulate,
 )
-from kvsim.study.replication.sessions import Traced, grouping, session_estimates, session_notes
+from kvsim.study.replication.sessions import grouping, session_estimates, session_notes, traced
 from kvsim.study.replication.trust import judged, notes
 from kvsim.study.replication.warmup import WarmUp, found_warmup, of_warmup, with_warmup
 from kvsim.study.reporter import Progress
@@ -239,10 +239,9 @@ def _of_sessions(
     results = [first.result for first in firsts]
     requests = [first.observed.by_request() for first in firsts]
     groups = grouping(scenario, requests)
-    each = zip(results, requests, groups.drawn(results[0].seed), strict=True)
-    traced = [(Traced.of(result, own), sessions) for result, own, sessions in each]
-    base = traced[[result.name for result in results].index(baseline)]
-    found = [session_estimates(own, None if own is base else base, asked.level) for own in traced]
+    each = [traced(*one) for one in zip(results, requests, groups.drawn(results[0].seed), strict=True)]
+    base = each[[result.name for result in results].index(baseline)]
+    found = [session_estimates(own, None if own is base else base, groups.count, asked.level) for own in each]
     alone = [[first.replicate] for first in firsts]
     said = session_notes(groups, scenario.settings.workload.trace or "")
     return _variants(results, found, alone, alone, baseline), groups.count, said

@@ -1,5 +1,6 @@
 """One trace is one realisation: intervals from drawing its sessions anew, each with all its requests."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,21 +57,25 @@ def resampled_ratio(over: ArrayLike, under: ArrayLike, sessions: Sessions) -> Ar
     return ratio
 
 
-def resampled_percentile(values: ArrayLike, percent: float, sessions: Sessions) -> Array:
-    """In each draw: the smallest value that `percent` of the drawn requests do not exceed; NaN values do not count."""
+def resampled_percentiles(values: ArrayLike, percents: Sequence[float], sessions: Sessions) -> Array:
+    """In each draw: the smallest value that each of `percents` of the drawn requests do not exceed: (percents, draws).
+
+    NaN values do not count.
+    """
     numbers = np.asarray(values, dtype=np.float64)
     order = np.argsort(numbers)[: np.count_nonzero(~np.isnan(numbers))]
     ranked, owners = numbers[order], sessions.of_request[order]
-    found = np.full(len(sessions.draws), np.nan)
+    found = np.full((len(percents), len(sessions.draws)), np.nan)
     if not ranked.size:
         return found
     rows = max(1, _AT_ONCE // ranked.size)
-    for first in range(0, len(found), rows):
+    for first in range(0, len(sessions.draws), rows):
         reached = np.cumsum(sessions.draws[first : first + rows][:, owners], axis=1)
-        wanted = np.maximum(np.ceil(reached[:, -1] * percent / 100), 1)
-        places = (reached < wanted[:, np.newaxis]).sum(axis=1)
-        some = reached[:, -1] > 0
-        found[first : first + rows][some] = ranked[places[some]]
+        for place, percent in enumerate(percents):
+            wanted = np.maximum(np.ceil(reached[:, -1] * percent / 100), 1)
+            places = (reached < wanted[:, np.newaxis]).sum(axis=1)
+            some = reached[:, -1] > 0
+            found[place, first : first + rows][some] = ranked[places[some]]
     return found
 
 

@@ -26,6 +26,7 @@ def run_key(scenario: Scenario, seed: int, version: str) -> str:
         ("model", "name", scenario.model),
         ("workload", "trace", scenario.trace),
         ("workload", "lengths_of", scenario.lengths_of),
+        ("timing", "file", scenario.calibration),
     ):
         if path is not None and os.path.isfile(path):
             settings[room][key] = _digest_of(path)

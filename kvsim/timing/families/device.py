@@ -40,6 +40,10 @@ class Device:
     link_bytes_per_s: float
     switched: bool
 
+    def same_chip(self, other: "Device") -> bool:
+        """The same die, with other memory beside it or under another name."""
+        return (self.arch, self.units, self.cache_bytes) == (other.arch, other.units, other.cache_bytes)
+
     def flops_per_s(self, dtype: str) -> float:
         """Dense peak for operands of that type; weights of 4 bits alone (`int4`) are unpacked to 16 first."""
         return {"fp8": self.fp8_flops_per_s, "fp4": self.fp4_flops_per_s}.get(dtype, self.bf16_flops_per_s)

@@ -66,8 +66,8 @@ class Family(Protocol):
 class Beginning(Family, Protocol):
     """A family that finds in the measured times themselves where a fit is to begin."""
 
-    def begin(self, rows: Rows, seconds: Column) -> dict[str, float]:
-        """Values near the fit, of parameters that it has or not."""
+    def begins(self, rows: Rows, seconds: Column) -> Sequence[dict[str, float]]:
+        """Values near the fit, of parameters that it has or not; several where it is not plain which of two rules."""
         ...
 
 

@@ -1,12 +1,13 @@
 """Linear layers: m tokens times a k x n matrix of weights.
 
-    t = fixed + quantising + min over tiles and splits of (memory^p + compute^p)^(1/p)
+    t = fixed + quantising + output + min over tiles and splits of (memory^p + compute^p)^(1/p)
 
 `memory` = bytes / (share of bandwidth; of the cache's where a loop keeps small weights there, which no model's step
-does: `cold`), `compute` = whole waves of tiles over the units, each tile at a share of
-peak. The library picks the fastest of some tile sizes, with or without splitting k over four blocks; small tiles
-reach a smaller share, and work of milliseconds is clocked down. Eight-bit layers quantise their activations first, in
-time with m x k; some kernels are slow at a single row.
+does: `cold`), `compute` = whole waves of tiles over the units, each tile at a share of peak. The library picks the
+fastest of some tile sizes, with or without splitting k over four blocks; small tiles reach a smaller share, and work of
+milliseconds is clocked down. `output` is written when a tile is done, beside nothing that the block still computes:
+with a short k it counts for as much as the computing. Eight-bit layers quantise their activations first, in time with
+m x k; some kernels are slow at a single row.
 The idea is the roofline (Williams et al. 2009) with wave quantisation (NVIDIA, Matrix Multiplication Background).
 """
 
@@ -49,6 +50,7 @@ class Linear:
         Parameter("cache_size_share", "share", 0.1, 0.01, 3.0, "of the last-level cache that holds weights"),
         Parameter("sustained_loss", "share", 0.05, 0.001, 1.0, "of the compute rate lost in work of milliseconds"),
         Parameter("one_row_us", "us", 1.0, 0.01, 60.0, "more for a single row (8 and 4 bits)"),
+        Parameter("output_share", "share", 0.6, 0.05, 2.0, "of datasheet bandwidth at which the output is written"),
         Parameter("quantise_ps", "ps", 1.0, 0.001, 100.0, "of quantising one activation (8 and 4 bits)"),
     )
 
@@ -67,7 +69,7 @@ class Linear:
         rate = device.bandwidth_bytes_per_s / (
             missed / values["bandwidth_share"] + (1 - missed) / values["cache_share"]
         )
-        read = weights + self._activation * m * k + OUTPUT_BYTES * m * n
+        read, output = weights + self._activation * m * k, OUTPUT_BYTES * m * n
         unit_rate = device.flops_per_s(self.dtype) / device.units * values["compute_share"]
         power, split_s = values["blend_power"], values["split_us"] * MICROSECOND
         best = np.full(np.shape(read), np.inf)
@@ -88,4 +90,5 @@ class Linear:
         quantising = 0.0
         if self.dtype in QUANTISES:
             quantising = values["quantise_ps"] * 1e-12 * m * k + values["one_row_us"] * MICROSECOND * (m == 1)
-        return np.asarray(values["fixed_us"] * MICROSECOND + quantising + best)
+        writing = output / (device.bandwidth_bytes_per_s * values["output_share"])
+        return np.asarray(values["fixed_us"] * MICROSECOND + quantising + writing + best)

@@ -4,8 +4,9 @@
     compute = 4 heads dim sequences padded tokens (cached + causal x tokens + ramp) / (share of peak)
 
 Query rows are padded to tiles of 128; a kernel that packs the query heads of a group into one tile (FlashAttention 3)
-pads less. `causal` is 0.5 for a kernel that skips what a causal mask hides, about 1 for one that does not: a property
-of the kernel. `ramp` stands for filling the pipeline. Fewer tiles than units leave units idle.
+pads less. Any engine gives a single new token to a decode kernel, which packs the heads of a group, computes next to
+nothing and has costs of its own. `causal` is 0.5 for a kernel that skips what a causal mask hides, about 1 for one that
+does not: a property of the kernel. `ramp` stands for filling the pipeline. Fewer tiles than units leave units idle.
 FLOPs of attention: FlashAttention-2 (Dao 2023), section 4.1.
 """
 
@@ -30,6 +31,8 @@ class PrefillAttention:
         Parameter("bandwidth_share", "share", 0.6, 0.05, 4.0, "of datasheet bandwidth for queries, KV and output"),
         Parameter("block_us", "us", 1.0, 0.001, 30.0, "of a unit per tile"),
         Parameter("blend_power", "1", 1.5, 1.0, 9.0, "how well the three overlap"),
+        Parameter("one_token_us", "us", 10.0, 0.5, 90.0, "a kernel takes at least that computes single tokens"),
+        Parameter("one_block_us", "us", 1.0, 0.001, 30.0, "of a unit per KV head of such a sequence"),
     )
 
     def __init__(self, packed: bool = False) -> None:
@@ -40,8 +43,8 @@ class PrefillAttention:
         """See `Family`."""
         sequences, tokens, cached = rows["sequences"], rows["tokens"], rows["cached"]
         heads, kv_heads, head_dim = rows["heads"], rows["kv_heads"], rows["head_dim"]
-        # Any engine gives a single new token to a decode kernel, which packs the heads of a group.
-        group = np.where((tokens == 1) | self.packed, heads / kv_heads, 1.0)
+        one = tokens == 1
+        group = np.where(one | self.packed, heads / kv_heads, 1.0)
         padded = np.ceil(tokens * group / TILE) * TILE / group
         tiles = sequences * heads * padded / TILE
         walked = cached + values["causal"] * tokens + values["ramp_tokens"]
@@ -49,7 +52,7 @@ class PrefillAttention:
         compute = flops / (device.bf16_flops_per_s * values["compute_share"]) * np.maximum(1, device.units / tiles)
         moved = 2 * ELEMENT_BYTES * head_dim * sequences * (heads * tokens + kv_heads * (tokens + cached))
         memory = moved / (device.bandwidth_bytes_per_s * values["bandwidth_share"])
-        blocks = MICROSECOND * values["block_us"] * tiles / device.units
+        blocks = MICROSECOND * np.where(one, values["one_block_us"], values["block_us"]) * tiles / device.units
         power = values["blend_power"]
-        work = power_mean(power_mean(compute, memory, power), blocks, power)
-        return np.asarray(MICROSECOND * values["fixed_us"] + work)
+        work = power_mean(power_mean(np.where(one, 0.0, compute), memory, power), blocks, power)
+        return np.asarray(MICROSECOND * np.where(one, values["one_token_us"], values["fixed_us"]) + work)

@@ -13,6 +13,8 @@ from kvsim.timing.fitting.samples import FEWEST_ROWS, Folder, Sample
 
 MOST_ROWS = 4000
 """More rows of one family on one GPU change a fit by less than its standard errors."""
+SHAPE = ("n", "k", "heads", "kv_heads", "head_dim", "hidden", "intermediate", "experts", "active")
+"""Columns that a model decides, whatever the batch."""
 PREFILL = ("prefill_attention:packed", "prefill_attention:by_head")
 
 
@@ -63,7 +65,10 @@ def calibrate(folder: Folder, *, strict: bool = True) -> Calibration:
 
 
 def largest(samples: Iterable[Sample]) -> Sequence[Sample]:
-    """One sample for each GPU and family: that with the most groups of shapes, then rows."""
+    """One sample for each GPU and family: that with the most shapes of kernels, then rows.
+
+    A table of one head shape at many batch sizes tells less of others than one of many heads.
+    """
     best: dict[tuple[str, str], Sample] = {}
     for sample in samples:
         key = device(sample.gpu).name, sample.family
@@ -74,4 +79,6 @@ def largest(samples: Iterable[Sample]) -> Sequence[Sample]:
 
 
 def _size(sample: Sample) -> tuple[int, int]:
-    return len(np.unique(sample.groups)), len(sample)
+    columns = [sample.rows[name] for name in SHAPE if name in sample.rows]
+    shapes = len(np.unique(np.stack(columns, axis=1), axis=0)) if columns else len(np.unique(sample.groups))
+    return shapes, len(sample)

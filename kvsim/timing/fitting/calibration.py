@@ -1,8 +1,9 @@
 """A calibration: fitted parameters by GPU and family as data, and what stands in for a GPU or family without any.
 
-Order of stand-ins, each said in `provenance`: the GPU's own fit; the median of fits of its architecture; the median of
-all GPUs' fits; a narrower type's family borrows from the next wider one's. A card without fits of its own whose copies
-and matrix products are published has these instead of its relatives' (`attained`).
+Order of stand-ins, each said in `provenance`: the GPU's own fit; that of the same chip under another name; the median
+of fits of its architecture; the median of all GPUs' fits; a narrower type's family borrows from the next wider one's. A
+card without fits of its own whose copies and matrix products are published has these instead of its relatives'
+(`attained`).
 """
 
 import json
@@ -16,7 +17,7 @@ from typing import Any
 from kvsim.errors import InputError
 from kvsim.timing.families import device, family
 from kvsim.timing.families.interface import starts
-from kvsim.timing.families.measured import STANDS_FOR
+from kvsim.timing.families.measured import STANDS_FOR, stands_for
 from kvsim.timing.fitting.attained import attained
 from kvsim.timing.fitting.robust import Fitted, median_of
 
@@ -26,6 +27,10 @@ EMULATED = "fitted to emulated times, which no GPU took"
 DATASHEET = "datasheet and the median of other GPUs' efficiencies"
 STARTS = "datasheet and stated efficiencies"
 ATTAINED = "published copies and matrix products of the card, else the median of other GPUs' efficiencies"
+
+WIDE_SHARE = 0.5
+"""A relative stands in alone only if its table has half as many shapes as the widest: a few shapes leave open what the
+others cost (latent heads and long contexts alone, as H20's, tell no fixed costs)."""
 
 BORROWS = {
     "linear:fp4": "linear:fp8",
@@ -104,7 +109,7 @@ class Calibration:
         """The same but those fits, and published rates, of these GPUs."""
         left = self.blind | set(gpus)
         kept = {key: one for key, one in self.entries.items() if key[0] not in left}
-        return Calibration(kept, self.provenance, frozenset(left), self.about)
+        return replace(self, entries=kept, blind=frozenset(left))
 
     def over(self, others: "Calibration") -> "Calibration":
         """These fits, and of `others` those that none of these stands for; each keeps its provenance."""
@@ -115,7 +120,12 @@ class Calibration:
             # Of prompts one kind of kernel fits a GPU: another's fit to it would stand beside the one chosen here.
             if (key[0], key[1].partition(":")[0]) not in own
         }
-        return Calibration({**below, **self.entries}, self.provenance, self.blind, self.about)
+        return replace(self, entries={**below, **self.entries})
+
+    def measured_here(self, gpu: str, name: str, *, latent: bool) -> bool:
+        """Whether this calibration itself, not one that it stands over, has kernels of that family on that GPU."""
+        own = (self.entries.get((gpu, one)) for one in (stands_for(name, latent=latent), name) if one is not None)
+        return any(one is not None and not one.provenance for one in own)
 
     def values(self, gpu: str, name: str) -> tuple[dict[str, float], str]:
         """(parameters of that family on that GPU, where they come from)."""
@@ -149,9 +159,14 @@ class Calibration:
         own = self.entries.get((gpu, name))
         if own is not None:
             return [own]
-        arch = device(gpu).arch
+        chip = device(gpu)
         others = [one for (_, kind), one in self.entries.items() if kind == name]
-        near = [one for one in others if device(one.gpu).arch == arch]
+        same = [one for one in others if device(one.gpu).same_chip(chip)]
+        if same:
+            return same
+        widest = max((len(one.groups) for one in others), default=0)
+        wide = [one for one in others if len(one.groups) >= WIDE_SHARE * widest]
+        near = [one for one in wide if device(one.gpu).arch == chip.arch]
         if near:
             return near
         borrowed = BORROWS.get(name)
@@ -164,16 +179,13 @@ class Calibration:
         return Parameters(self, gpu)
 
     def prefill_kernel(self, gpu: str) -> str:
-        """Which kind of prefill kernel fits that GPU better: `packed` or `by_head`."""
-        fits = {kind: self.entries.get((gpu, f"prefill_attention:{kind}")) for kind in ("packed", "by_head")}
-        packed, by_head = fits["packed"], fits["by_head"]
-        if packed is not None and by_head is not None:
-            return "packed" if packed.median_abs_error < by_head.median_abs_error else "by_head"
-        if packed is not None or by_head is not None:
-            return "packed" if packed is not None else "by_head"
-        arch = device(gpu).arch
-        near = [key for key in self.entries if key[1] == "prefill_attention:packed" and device(key[0]).arch == arch]
-        return "packed" if near else "by_head"
+        """Which kind of prefill kernel fits that GPU better, or those that lend to it: `packed` or `by_head`."""
+        off = {}
+        for kind in ("by_head", "packed"):
+            lenders = [one for one in self._lenders(gpu, f"prefill_attention:{kind}") if one.family.endswith(kind)]
+            if lenders:
+                off[kind] = sum(one.median_abs_error for one in lenders) / len(lenders)
+        return min(off, key=lambda kind: off[kind]) if off else "by_head"
 
 
 class Parameters(dict[str, Mapping[str, float]]):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from kvsim.timing.families.measured import stands_for
 from kvsim.timing.fitted import FittedRange, Span, furthest, narrowest
 from kvsim.timing.fitting.calibration import Calibration
 from kvsim.timing.steps.kernels import BF16_BYTES
@@ -9,20 +10,28 @@ from kvsim.timing.steps.shapes import Shapes
 
 
 class Seen:
-    """What the fits of each family on `gpu` have seen, as spans."""
+    """What the fits of each family on `gpu` have seen, as spans; of the GPU's own microbenchmarks where these serve."""
 
-    def __init__(self, calibration: Calibration, gpu: str) -> None:
-        self._calibration, self._gpu = calibration, gpu
+    def __init__(self, calibration: Calibration, gpu: str, *, latent: bool) -> None:
+        self._calibration, self._gpu, self._latent = calibration, gpu, latent
 
     def span(self, family: str, column: str) -> Span | None:
         """Of one column; None where nobody fitted the family."""
+        own = stands_for(family, latent=self._latent)
+        if own is not None and (self._gpu, own) in self._calibration.entries:
+            family = own
         found = self._calibration.ranges(self._gpu, family).get(column)
         return None if found is None else Span(family, *found)
 
 
-def fitted_range(calibration: Calibration, gpu: str, shapes: Shapes, decode: str, prefill: str) -> FittedRange:
-    """Of every step of these shapes; `decode` and `prefill` name the families of attention."""
-    seen = Seen(calibration, gpu)
+def fitted_range(
+    calibration: Calibration, gpu: str, shapes: Shapes, decode: str, prefill: str, block_size: int | None = None
+) -> FittedRange:
+    """Of every step of these shapes; `decode` and `prefill` name the families of attention.
+
+    `block_size`: of the block tables through which decoding reads the KV (None: in one piece).
+    """
+    seen = Seen(calibration, gpu, latent=shapes.model.kv_lora_rank is not None)
     linear = [(f"linear:{dtype}", "m") for dtype in sorted({one.dtype for one in (*shapes.matrices, shapes.head)})]
     tokens = [*linear, *([(shapes.experts_family, "tokens")] if shapes.model.moe_layers else [])]
     spans = {
@@ -33,7 +42,7 @@ def fitted_range(calibration: Calibration, gpu: str, shapes: Shapes, decode: str
         "cached": [seen.span(prefill, "cached")],
     }
     known = {name: narrowest(span for span in every if span is not None) for name, every in spans.items()}
-    values = _shapes(seen, shapes, decode, prefill)
+    values = [*_shapes(seen, shapes, decode, prefill), (seen.span(decode, "block"), "slots a block", block_size or 0)]
     return FittedRange(
         spans={name: span for name, span in known.items() if span is not None},
         shapes=tuple(furthest((span, what, value) for span, what, value in values if span is not None)),

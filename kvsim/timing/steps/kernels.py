@@ -7,7 +7,7 @@ import numpy as np
 
 from kvsim.timing.families import Device, family
 from kvsim.timing.families.interface import Column, Values
-from kvsim.timing.families.measured import STANDS_FOR
+from kvsim.timing.families.measured import stands_for
 from kvsim.timing.steps.shapes import Matrix, Shapes
 
 BF16_BYTES = 2
@@ -145,11 +145,7 @@ class Kernels:
         )
 
     def _of(self, name: str, rows: dict[str, Column]) -> Column:
-        own = STANDS_FOR.get(name)
-        if own is not None and own in self._parameters and not self._latent(name):
+        own = stands_for(name, latent=self._shapes.model.kv_lora_rank is not None)
+        if own is not None and own in self._parameters:
             name = own
         return family(name).seconds(self._parameters[name], rows, self._device)
-
-    def _latent(self, name: str) -> bool:
-        """Attention to a latent (MLA) is another kernel than the one that microbenchmarks measure."""
-        return "attention" in name and self._shapes.model.kv_lora_rank is not None

@@ -168,6 +168,8 @@ class Surveyed(ABC):
 
     stands_alone = False
     """It would follow sessions, and the trace has none."""
+    ignores_sessions = False
+    """The trace has sessions, and this does not follow them."""
 
     @abstractmethod
     def survey(self) -> Report:

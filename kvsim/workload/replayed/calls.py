@@ -50,11 +50,13 @@ class Group:
 class CallGraph:
     """All calls of a trace by number, and the groups that they form, in the order of their first calls."""
 
-    def __init__(self, calls: list[Call], groups: list[Group], *, block_tokens: int = 0) -> None:
+    def __init__(self, calls: list[Call], groups: list[Group], *, block_tokens: int = 0, left_out: int = 0) -> None:
         self.calls = calls
         self.groups = groups
         self.block_tokens = block_tokens
         """Tokens of the blocks by which prompts are told apart; 0: they are not."""
+        self.left_out = left_out
+        """Calls that are not here, since one that they wait for was a bad row, or is not here either."""
 
     def only(self, kept: Iterable[int], *, repeat: int = 1) -> "CallGraph":
         """These groups alone, numbered anew, `repeat` times one behind the other (of times as they were)."""
@@ -113,7 +115,8 @@ class CallGraph:
 def graph_of(requests: Iterable[TraceRequest], contents: Contents | None = None) -> CallGraph:
     """The calls of a trace, with all that is recorded of them, and what their prompts hold where `contents` tells it.
 
-    Calls are in one group if they wait for each other, are of one session, or of one play. Uses the requests up.
+    Calls are in one group if they wait for each other, are of one session, or of one play. Those that wait for one that
+    was left out are left out too. Uses the requests up.
     """
     calls: list[Call] = []
     told: dict[str, tuple[int, TraceRequest]] = {}
@@ -121,7 +124,12 @@ def graph_of(requests: Iterable[TraceRequest], contents: Contents | None = None)
     turns: dict[int, int] = {}
     together = _Together()
     times: list[int | None] = []
-    for number, request in enumerate(requests):
+    left_out = 0
+    for request in requests:
+        if not all(link.request in told for link in request.after):
+            left_out += 1
+            continue
+        number = len(calls)
         # One without a session is a session of its own, whose name no file has.
         name = request.session or f"\0{number}"
         session = sessions.setdefault(name, len(sessions))
@@ -151,8 +159,11 @@ def graph_of(requests: Iterable[TraceRequest], contents: Contents | None = None)
         calls.append(call)
         times.append(request.arrival_ps)
         told[request.id] = number, request
+    if contents is not None:
+        contents.read()
     groups = [_group(members, calls, times) for members in together.groups()]
-    return CallGraph(calls, groups, block_tokens=0 if contents is None else contents.block_tokens)
+    size = 0 if contents is None else contents.block_tokens
+    return CallGraph(calls, groups, block_tokens=size, left_out=left_out)
 
 
 def _history(call: Call) -> list[Run]:

@@ -44,6 +44,10 @@ class Contents:
         content.append(Run(own_stream(number), content.tokens, request.prompt_tokens - content.tokens))
         return content
 
+    def read(self) -> None:
+        """All prompts have been made: what told their blocks apart is needed no more. Mutates."""
+        self._numbers.clear()
+
     def layers(self, prompts: Iterable[tuple[Content, str]]) -> Layers:
         """Which layer of sharing tokens belong to, by the pattern of the blocks and by who wrote them."""
         found = prompt_layers(prompts, self.block_tokens) if self.block_tokens else Layers()

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Literal
 
@@ -24,6 +25,8 @@ from kvsim.workload.sessions.drive import LoopTraffic
 from kvsim.workload.sessions.laws import PS_PER_MS, ClientLoop, OnFailure
 from kvsim.workload.sessions.loop import Sources
 from kvsim.workload.streams import Streams
+
+_LEFT_OUT = "a call that waits for one that was left out"
 
 _DECIDE = "say when sessions begin: arrivals at a rate, or clients (workload.arrivals and rate, or workload.clients)"
 
@@ -94,13 +97,17 @@ class ReplayTraffic(LoopTraffic, Surveyed):
 
     def survey(self) -> Report:
         """What was read; reads the trace if nobody has."""
-        self._graph()
-        return self._recording.report
+        graph = self._graph()
+        report = self._recording.report
+        if not graph.left_out:
+            return report
+        dropped = report.dropped | {_LEFT_OUT: graph.left_out}
+        return replace(report, rows_kept=len(graph.calls), dropped=dropped)
 
     @property
     def report(self) -> Report | None:
         """The same, None where the trace was not read yet."""
-        return None if self._made is None else self._recording.report
+        return None if self._made is None else self.survey()
 
     @property
     def prefix_identity(self) -> Identity:

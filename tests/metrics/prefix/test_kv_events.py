@@ -1,6 +1,7 @@
 """KV events have vLLM's form, and say as much as a router needs."""
 
 from hashlib import blake2b
+from unittest.mock import patch
 
 from kvsim.content import Content, Run, own_stream
 from kvsim.metrics.prefix.kv_events import KvEventLog, block_hash
@@ -72,6 +73,28 @@ def test_each_copy_is_stored_and_removed_by_itself_under_one_hash():
     *_, stored, removed, again = made
     [name] = stored["events"][0]["block_hashes"]
     assert removed["events"][0]["block_hashes"] == again["events"][0]["block_hashes"] == [name]
+
+
+def test_a_long_log_lies_in_a_file_and_tells_the_same_however_often_and_by_whom_it_is_read():
+    def long_log():
+        made = log()
+        for number in range(40):
+            made.stored((number + 3) * 10**12, [4], 2, PROMPT, 8, 4)
+            made.removed((number + 3) * 10**12 + 5, [4])
+        return made
+
+    short = long_log()
+    with patch("kvsim.metrics.prefix.kv_events._KEPT", 3), patch("kvsim.metrics.prefix.kv_events._READ_BYTES", 100):
+        filed = long_log()
+        assert len(filed._batches) <= 3
+        assert len(filed) == len(short) == 83
+        assert list(filed) == list(filed) == list(short)
+        assert all(one == other for one, other in zip(filed, filed, strict=True))
+        assert b"".join(filed.lines()) == b"".join(short.lines())
+        first = iter(filed)
+        before = next(first)
+        filed.stored(90 * 10**12, [5], None, PROMPT, 0, 4)
+        assert [before, *first][-1]["ts"] == 90.0
 
 
 def test_an_edge_of_pages_is_cut_without_a_word():

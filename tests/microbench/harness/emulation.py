@@ -32,10 +32,10 @@ def gpp():
     return shutil.which("g++")
 
 
-def compiled(folder, name, sources, flags, change=None):
+def compiled(folder, name, sources, flags, changes=()):
     """The program `name` in `folder`, compiled unless it is there from the same sources (by another worker, say)."""
     tree = [*sorted(SOURCES.rglob("*.h")), *sorted(SOURCES.rglob("*.cu")), *sorted(EMULATOR.iterdir())]
-    key = sha256(b"\0".join([path.read_bytes() for path in tree] + [repr((flags, change)).encode()])).hexdigest()[:12]
+    key = sha256(b"\0".join([path.read_bytes() for path in tree] + [repr((flags, changes)).encode()])).hexdigest()[:12]
     made = folder / f"{name}-{key}"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f"{name}-{key}.lock").open("w") as lock:
@@ -43,9 +43,10 @@ def compiled(folder, name, sources, flags, change=None):
         if made.exists():
             return made
         root = SOURCES
-        if change is not None:
+        if changes:
             root = folder / f"{name}-{key}.src"
             shutil.copytree(SOURCES, root, dirs_exist_ok=True)
+        for change in changes:
             text = (root / change.file).read_text()
             assert text.count(change.old) == 1, f"{change.file}: {change.old!r} is there {text.count(change.old)} times"
             (root / change.file).write_text(text.replace(change.old, change.new))
@@ -56,11 +57,11 @@ def compiled(folder, name, sources, flags, change=None):
     return made
 
 
-def emulated(folder, *, flags=("-O1",), change=None):
-    """The harness on the CPU."""
+def emulated(folder, *changes, flags=("-O1",)):
+    """The harness on the CPU, with changes."""
     links = ("-pthread", "-rdynamic")
-    warnings = WARNINGS if change is None else ()
-    return compiled(folder, "microbench", [EMULATOR / "emulated.cpp"], (*flags, *warnings, *ABOUT, *links), change)
+    warnings = () if changes else WARNINGS
+    return compiled(folder, "microbench", [EMULATOR / "emulated.cpp"], (*flags, *warnings, *ABOUT, *links), changes)
 
 
 def fake_cublas(folder):

@@ -19,7 +19,9 @@ def hashed(index, seed):
     """Two rounds of multiply and xorshift over a counter, in 32 bits."""
     index = np.asarray(index, dtype=np.uint64)
     low, high = index & np.uint64(0xFFFFFFFF), index >> np.uint64(32)
-    h = (low * np.uint64(0x9E3779B1) + high * np.uint64(0x85EBCA77) + np.uint64(seed * 0xC2B2AE3D)) & np.uint64(0xFFFFFFFF)
+    h = (low * np.uint64(0x9E3779B1) + high * np.uint64(0x85EBCA77) + np.uint64(seed * 0xC2B2AE3D)) & np.uint64(
+        0xFFFFFFFF
+    )
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
         h = ((h ^ (h >> np.uint64(shift))) * np.uint64(factor)) & np.uint64(0xFFFFFFFF)
     return (h ^ (h >> np.uint64(16))).astype(np.uint32)
@@ -74,7 +76,7 @@ def slots_of(contexts, block):
     """The slot of every token of every request."""
     firsts = np.cumsum([0] + [-(-context // ALIGNED) * ALIGNED for context in contexts])
     if not block:
-        return [first + np.arange(context) for first, context in zip(firsts, contexts)], firsts[-1]
+        return [first + np.arange(context) for first, context in zip(firsts[:-1], contexts, strict=True)], firsts[-1]
     blocks = iter(shuffled(range(firsts[-1] // block), SEED))
     slots = []
     for context in contexts:
@@ -114,7 +116,9 @@ def test_decode_attention_is_numpys_for_every_layout_and_group(ran):
         assert sum(contexts) == params["context_sum"]
         slots, count = slots_of(contexts, params["block"])
         k, v = (elements(count * kv_heads * DIM, buffer).reshape(count, kv_heads, DIM) for buffer in (KEYS, VALUES))
-        q = elements(len(contexts) * heads * DIM, QUERIES, SHARP).reshape(len(contexts), kv_heads, heads // kv_heads, DIM)
+        q = elements(len(contexts) * heads * DIM, QUERIES, SHARP).reshape(
+            len(contexts), kv_heads, heads // kv_heads, DIM
+        )
         right = np.array([[attention(q[i, h], k[s, h], v[s, h]) for h in range(kv_heads)] for i, s in enumerate(slots)])
         worst = max(worst, far(got[at : at + right.size], right.ravel()))
         at += right.size

@@ -188,7 +188,8 @@ def test_verifying_alone_times_nothing(microbench):
 def test_the_real_presets_keep_to_their_budget(microbench, cublas, preset):
     """On a GPU that only counts time, at about the speed of an H200; its outputs are never written."""
     gpu = {
-        "bandwidth": 4.3e12, "gemm_bandwidth": 4.3e12, "gemm_flops": 7.8e14, "attention_bandwidth": 3.5e12,
+        "bandwidth": 4.3e12, "gemm_bandwidth": 4.3e12, "gemm_flops": 7.8e14,
+        "decode_bandwidth": 3.5e12, "decode_walk": 4e10, "read_bandwidth": 4e12, "read_walk": 2e11,
         "prefill_flops": 3e14, "h2d_bandwidth": 5e10, "d2h_bandwidth": 5e10, "pageable_h2d_bandwidth": 1e10,
         "pageable_d2h_bandwidth": 1e10, "mem_bytes": 139 << 30, "sm_count": 132, "l2_bytes": 60 << 20,
         "malloc_s": 1e-4, "free_s": 1e-4, "pool_cold_s": 1e-4,

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from kvsim.errors import InputError
-from kvsim.microbench.harness.build import ARCHITECTURES, build, command, source_sha256
+from kvsim.microbench.harness.build import ARCHITECTURES, command, source_sha256
 from kvsim.microbench.harness.run import NO_GPU
 from kvsim.microbench.harness.toolchain import find_nvcc, toolkits
 from tests.microbench.harness.emulation import EMULATOR, run
@@ -54,8 +54,8 @@ def reports(made):
         name = next(name for name in sorted(KERNELS, key=len, reverse=True) if name in mangled)
         paged = {"ILb1E": "<true>", "ILb0E": "<false>"}.get(next(iter(re.findall("ILb[01]E", mangled)), ""), "")
         numbers = {
-            "stack": r"(\d+) bytes stack frame", "stores": r"(\d+) bytes spill stores", "loads": r"(\d+) bytes spill loads",
-            "registers": r"Used (\d+) registers", "shared": r"(\d+) bytes smem",
+            "stack": r"(\d+) bytes stack frame", "stores": r"(\d+) bytes spill stores",
+            "loads": r"(\d+) bytes spill loads", "registers": r"Used (\d+) registers", "shared": r"(\d+) bytes smem",
         }  # fmt: skip
         read = {key: re.search(pattern, part) for key, pattern in numbers.items()}
         found[name + paged, arch] = {key: int(match[1]) if match else 0 for key, match in read.items()}
@@ -108,7 +108,10 @@ def test_kv_is_loaded_sixteen_bytes_at_a_time(made):
 def test_tensor_cores_do_the_products_of_attention(made):
     for arch, kernels in _machine_code(made[0]).items():
         for name in ("decode_attention", "prefill_attention"):
-            assert all("HMMA.16816.F32.BF16" in code for kernel, code in kernels.items() if name in kernel), (name, arch)
+            assert all("HMMA.16816.F32.BF16" in code for kernel, code in kernels.items() if name in kernel), (
+                name,
+                arch,
+            )
 
 
 def test_without_a_driver_the_program_ends_with_exit_code_77(made):
@@ -137,7 +140,9 @@ def test_the_real_program_runs_under_a_fake_runtime_and_verifies_nothing(nvcc, b
     (env,) = ran.of("env")
     assert (env["backend"], env["device"], env["source_sha256"]) == ("fake", "fake", source_sha256())
     assert env["nvcc"].startswith(nvcc.release)
-    computed = [point for point in ran.of("point") if point["bench"] in ("hbm", "kv_read", "decode_attn", "prefill_attn")]
+    computed = [
+        point for point in ran.of("point") if point["bench"] in ("hbm", "kv_read", "decode_attn", "prefill_attn")
+    ]
     assert computed
     assert all(point["verified"] is False for point in computed)
     assert all(point["rel_err"] is None for point in computed)  # NaN is no JSON
@@ -146,15 +151,6 @@ def test_the_real_program_runs_under_a_fake_runtime_and_verifies_nothing(nvcc, b
     names = launches.read_text()
     for name in KERNELS - {"rms_norm", "silu_mul"}:
         assert name in names
-
-
-def test_a_program_is_built_once_for_the_same_sources(nvcc, made, tmp_path):
-    place, fresh = build(nvcc, ["90"], folder=tmp_path)
-    again, anew = build(nvcc, ["90"], folder=tmp_path)
-    assert (fresh, anew) == (True, False)
-    assert place == again
-    assert os.access(place, os.X_OK)
-    assert [path.name for path in place.parent.iterdir()] == ["microbench"]
 
 
 def _machine_code(program):

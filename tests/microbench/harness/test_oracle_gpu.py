@@ -33,7 +33,9 @@ GPUS = [
         "vmm_create_s": 1e-5, "vmm_map_s": 5e-6, "vmm_access_s": 8e-6, "vmm_unmap_s": 6e-6, "vmm_release_s": 4e-6,
     },
 ]  # fmt: skip
-GPUS.append({key: value * (2.5 if key.endswith(("_s", "_bandwidth", "_walk")) else 1.0) for key, value in GPUS[0].items()})
+GPUS.append(
+    {key: value * (2.5 if key.endswith(("_s", "_bandwidth", "_walk")) else 1.0) for key, value in GPUS[0].items()}
+)
 GPUS[1].update(gemm_sharpness=2.0, bandwidth=9e9, block_1_factor=3.0, group_8_factor=1.5)
 
 
@@ -104,7 +106,10 @@ def measured(request, microbench, cublas, tmp_path_factory):
 
 def test_the_fit_finds_what_everything_costs_within_two_percent(measured):
     gpu, results = measured
-    fitted = {one.entry.family: one.entry.values for one in fit_results(results, gpu_name="H200", accepted=["emulated"]).families}
+    fitted = {
+        one.entry.family: one.entry.values
+        for one in fit_results(results, gpu_name="H200", accepted=["emulated"]).families
+    }
     off = {
         f"{family} {name}": (fitted[family][name], value)
         for family, parameters in known(gpu).items()

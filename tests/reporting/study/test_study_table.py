@@ -47,13 +47,17 @@ def study(**changes):
         (Interval(12.345, 10.945, 13.745, 5), "12.3 ± 1.4"),
         (Interval(0.08234, 0.08104, 0.08364, 5), "0.0823 ± 0.0013"),
         (Interval(1234.0, 1111.0, 1357.0, 5), "1,230 ± 120"),
+        (Interval(0.0571, 0.0567, 0.0575, 5), "0.0571 ± 0.0004"),
+        (Interval(0.0571, 0.05674, 0.05746, 5), "0.0571 ± 0.0004"),
+        (Interval(0.0571, 0.05675, 0.05745, 5), "0.05710 ± 0.00035"),
+        (Interval(5.0, 4.0, 6.0, 5), "5.0 ± 1.0"),
         (Interval(2.0, 2.0, 2.0, 5), "2.00 ± 0.00"),
         (Interval(2.925, 0.746, 6.719, 9), "2.9 +3.8 -2.2"),
         (Interval(99.1166, None, None, 5), "99.1"),
         (Interval(0.0, 0.0, 0.0, 5), "0.00 ± 0.00"),
     ],
 )
-def test_two_digits_of_an_interval_count_and_the_estimate_goes_as_far(interval, text):
+def test_one_or_two_digits_of_an_interval_count_and_the_estimate_goes_as_far(interval, text):
     assert plus_minus(interval) == text
 
 
@@ -78,6 +82,20 @@ def test_a_variant_without_a_metric_has_a_dash():
 
 def test_what_was_found_is_told_in_a_sentence_for_each_but_the_baseline():
     assert in_short(study()) == ["paged against naive: better in waste; not distinguishable in 1 others."]
+
+
+@pytest.mark.parametrize(
+    ("queues", "said"),
+    [
+        ((FULL, QUIET), "paged keeps up with this traffic and naive does not."),
+        ((QUIET, FULL), "paged does not keep up with this traffic, and naive does."),
+        ((FULL, FULL), "Neither paged nor naive keeps up with this traffic."),
+    ],
+)
+def test_of_saturated_variants_only_that_is_said(queues, said):
+    one = study()
+    full = [replace(variant, queue=queue) for variant, queue in zip(one.variants, queues, strict=True)]
+    assert in_short(replace(one, variants=full)) == [said]
 
 
 def test_what_intervals_rest_on_is_told():

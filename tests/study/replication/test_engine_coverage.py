@@ -49,7 +49,8 @@ def test_means_of_300_studies_of_engine_runs_cover_the_long_run():
         truth = numbers(simulate(Piece(scenario(allocator, rate, LONG), seed=place)).metrics)
         short, own = scenario(allocator, rate, REQUESTS), Counter()
         for number in range(STUDIES):
-            seeds = [replication_seed(1000 * (place + 1) + number, one) for one in range(REPLICATIONS)]
+            first = LONG + (place * STUDIES + number) * REPLICATIONS
+            seeds = [replication_seed(first, one) for one in range(REPLICATIONS)]
             runs = [simulate(Piece(short, seed)) for seed in seeds]
             found = estimates(runs)
             own.update(key for key in KEYS if found[key].interval.low <= truth[key] <= found[key].interval.high)

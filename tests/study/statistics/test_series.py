@@ -15,7 +15,7 @@ from kvsim.study.statistics.batches import (
 from kvsim.study.statistics.bootstrap import (
     bootstrap_interval,
     drawn_sessions,
-    resampled_percentile,
+    resampled_percentiles,
     resampled_ratio,
 )
 from kvsim.study.statistics.intervals import Interval
@@ -121,10 +121,10 @@ def test_a_drawn_percentile_is_that_of_the_requests_written_out():
     values, owners = generator.exponential(size=60), generator.integers(0, 12, 60)
     values[5] = np.nan
     sessions = drawn_sessions(owners, generator, draws=30)
-    found = resampled_percentile(values, 90, sessions)
-    for draw, percentile in zip(sessions.draws, found, strict=True):
+    found = resampled_percentiles(values, [50, 90], sessions)
+    for draw, *percentiles in zip(sessions.draws, *found, strict=True):
         every = np.repeat(values, draw[sessions.of_request])
-        assert percentile == np.percentile(every[~np.isnan(every)], 90, method="inverted_cdf")
+        assert percentiles == np.percentile(every[~np.isnan(every)], [50, 90], method="inverted_cdf").tolist()
 
 
 def test_sessions_that_are_alike_inside_widen_the_interval():

@@ -14,7 +14,9 @@ from kvsim.study.validation.served.closed_loop import features
 from kvsim.study.validation.served.engines import Engines, held_out
 from kvsim.study.validation.served.runs import architecture, known_model, layout, why_not
 from kvsim.study.validation.served.tables import read_runs
+from kvsim.study.validation.served.time import SPREADS, ServedTime
 from kvsim.study.validation.validate import sample_folder, validate
+from kvsim.timing.families.interface import starts
 from kvsim.timing.fitting.calibration import shipped
 from kvsim.timing.fitting.kernel_tables import read_folder
 
@@ -97,6 +99,32 @@ def test_a_served_model_is_predicted_from_other_models_alone():
     mine = held == held[0]
     engines.seconds[mine] *= 3
     assert held_out(engines, held, held)[mine] == pytest.approx(honest[mine])
+
+
+def test_how_far_scales_may_differ_is_chosen_on_the_training_rows_alone():
+    runs = served()
+    engines = Engines(runs, features(runs, shipped()))
+    held = np.array([architecture(run.model) for run in runs])
+    train = held != held[0]
+    chosen = engines.spread(train, held)
+    assert chosen in SPREADS
+    again = Engines(runs, engines.features)
+    again.seconds[~train] *= 3
+    assert again.spread(train, held) == chosen
+
+
+def test_a_spread_that_fits_the_training_rows_better_is_chosen():
+    """Scales that differ by half between engines cannot be told by a spread of a hundredth."""
+    runs = served()
+    engines = Engines(runs, features(runs, shipped()))
+    held = np.array([f"{index % 6}" for index in range(len(runs))])
+    everything = np.ones(len(runs), dtype=bool)
+    truth = starts(ServedTime())
+    for name, scale in zip(sorted(set(engines.engine)), (0.5, 1.0, 2.0), strict=False):
+        mine = engines.engine == name
+        rows = {key: column[mine] for key, column in engines.features.items()}
+        engines.seconds[mine] = ServedTime().seconds(truth | {"linear_scale": scale, "experts_scale": scale}, rows)
+    assert engines.spread(everything, held) > SPREADS[0]
 
 
 def test_models_of_one_shape_are_held_out_together():

@@ -189,3 +189,24 @@ def test_a_device_is_found_as_sources_spell_it(spelling, name):
 def test_a_card_nobody_has_a_data_sheet_of_is_refused():
     with pytest.raises(InputError, match="no data sheet is known"):
         device("SambaNova SN40L")
+
+
+def test_the_output_of_a_linear_layer_is_written_beside_nothing():
+    name = "linear:bf16"
+    fast, slow = ({"output_share": share} for share in (1.0, 0.5))
+    written_s = 2 * 8192 * 8192 / H100.bandwidth_bytes_per_s
+    taken = [seconds(name, values, m=8192, n=8192, k=1024) for values in (fast, slow)]
+    assert taken[1] - taken[0] == pytest.approx(written_s)
+
+
+def test_a_single_new_token_has_the_costs_of_a_decode_kernel():
+    name = "prefill_attention:by_head"
+    costly = {"one_token_us": 30.0, "fixed_us": 10.0}
+    assert seconds(name, costly, tokens=1) > seconds(name, {"one_token_us": 10.0}, tokens=1) + 19e-6
+    assert seconds(name, costly, tokens=2) == seconds(name, {"one_token_us": 10.0, "fixed_us": 10.0}, tokens=2)
+
+
+def test_the_same_chip_under_another_name_is_known_as_one():
+    assert device("H200").same_chip(H100)
+    assert device("B300").same_chip(device("B200"))
+    assert not device("H20").same_chip(H100)

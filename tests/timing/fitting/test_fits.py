@@ -146,7 +146,7 @@ def test_rows_of_a_card_without_a_data_sheet_are_counted(tmp_path):
     assert found.samples == []
 
 
-def test_an_unseen_gpu_takes_its_own_architecture_first_then_the_median_of_all():
+def test_an_unseen_gpu_takes_the_same_chip_first_and_the_median_of_all_last():
     known = shipped()
     hopper, said = known.values("H200-SXM", "linear:bf16")
     assert hopper == pytest.approx(known.entries["H100-SXM", "linear:bf16"].values)
@@ -154,6 +154,41 @@ def test_an_unseen_gpu_takes_its_own_architecture_first_then_the_median_of_all()
     shares = sorted(one.values["bandwidth_share"] for (_, name), one in known.entries.items() if name == "linear:bf16")
     blind, _ = known.without(["T4"]).values("T4", "linear:bf16")
     assert shares[0] <= blind["bandwidth_share"] <= shares[-1]
+
+
+def test_a_relative_that_saw_few_shapes_does_not_stand_in_for_a_whole_architecture():
+    """H20's table has long contexts and few heads: without its own fits H100 takes the median of all."""
+    blind = shipped().without(["H100-SXM"])
+    name = "decode_attention:bf16"
+    values, _ = blind.values("H100-SXM", name)
+    assert values != pytest.approx(blind.entries["H20", name].values)
+    lenders = [one.values["fixed_us"] for (_, kind), one in blind.entries.items() if kind == name]
+    assert values["fixed_us"] == pytest.approx(float(np.exp(np.median(np.log(lenders)))))
+
+
+def test_what_a_gpu_borrows_was_seen_in_the_ranges_of_those_that_lend():
+    known = shipped()
+    low, high = known.ranges("T4", "linear:bf16")["n"]
+    ends = [one.ranges["n"] for (_, kind), one in known.entries.items() if kind == "linear:bf16"]
+    assert (low, high) == (min(end[0] for end in ends), max(end[1] for end in ends))
+
+
+def test_of_two_tables_of_a_gpu_that_of_more_head_shapes_is_fitted(tmp_path):
+    """However many batch sizes the other has."""
+    head = "gpu,vllm,num_heads,num_key_value_heads,head_dim,kv_cache_dtype,batch_size,latency_ms,context"
+    rows = [
+        f"a100_sxm,0.14.0,{heads},{heads // 4},128,bfloat16,{batch},0.02,{context}"
+        for heads in (8, 16, 32)
+        for batch in (1, 2)
+        for context in (64, 512)
+    ]
+    (tmp_path / "kernel_attn_decode.csv").write_text("\n".join([head, *rows]) + "\n")
+    lines = ["is_prefill,batch_size,chunk,kv_len,prefill_ms,decode_ms"]
+    lines += [f"0,{batch},,{kv},,0.05" for batch in range(1, 20) for kv in (64, 512)]
+    lines += [f"1,1,{chunk},0,0.1," for chunk in (64, 128, 256)]
+    (tmp_path / "attention_a100_llama-2-70b_tp2.csv").write_text("\n".join(lines) + "\n")
+    found = calibrate(read_folder(tmp_path), strict=False)
+    assert found.entries["A100-SXM-80GB", "decode_attention:bf16"].source == "kernel_attn_decode.csv"
 
 
 def test_without_any_fit_the_stated_efficiencies_serve():

@@ -14,6 +14,7 @@ from kvsim.cli.main import main
 from kvsim.errors import InputError
 from kvsim.workload.readers.options import ReadOptions
 from kvsim.workload.recording import Recording
+from tests.effort import examples
 from tests.workload.readers.forms import FORMS, TEXT
 
 DATA = os.environ.get("KVSIM_DATA")
@@ -111,7 +112,7 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(tmp_path, name):
     draws = random.Random(name)
     path = tmp_path / "trace"
     refused = 0
-    for number in range(120):
+    for number in range(examples(120)):
         changed = damaged(data, draws)
         path.write_bytes(gzip.compress(changed, mtime=0) if number % 4 == 0 else changed)
         for on_bad_row in ("error", "drop"):
@@ -125,7 +126,7 @@ def test_a_damaged_file_that_is_called_what_it_was_is_read_or_refused_in_one_lin
     data, options = PRISTINE[name]
     draws = random.Random(f"{name} named")
     path = tmp_path / "trace"
-    for _ in range(60):
+    for _ in range(examples(60)):
         path.write_bytes(damaged(data, draws))
         read(path, options, format=name)
 

@@ -23,17 +23,17 @@ class GemmSubject : public Subject {
     y_.poison(session_.stream);
     enqueue(0);
     session_.finish();
-    const std::vector<u16> y = y_.read();
-    dump(session_, "gemm", y);
+    if (!session_.dump.empty()) dump(session_, "gemm", y_.read());
     const u64 elements = static_cast<u64>(m_) * n_;
     const bool all = elements * k_ <= (u64{1} << 22);
+    const std::vector<u16> y = all ? y_.read() : std::vector<u16>();
     RelativeError error;
     for (u64 i = 0; i < (all ? elements : 64); ++i) {
       const u64 at = all ? i : (elements - 1) * i / 63, row = at / n_, column = at % n_;
       double sum = 0.0;
       for (int j = 0; j < k_; ++j)
         sum += bf16_at(row * k_ + j, session_.seed_of(1)) * bf16_at(column * k_ + j, session_.seed_of(2));
-      error.add(bf16_value(y[at]), sum);
+      error.add(bf16_value(all ? y[at] : y_.read(at, 1)[0]), sum);
     }
     return within(error.value(), 4e-3, !all);
   }

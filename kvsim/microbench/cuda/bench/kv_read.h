@@ -85,7 +85,7 @@ inline void add_kv_reads(Plan& plan, const Options& options, Session& session) {
   std::vector<BatchShape> held = {{24, 1536}};
   if (options.full()) shapes.push_back({256, 4096}), shapes.push_back({16, 32768}), held.push_back({3, 20000});
   const int kv_heads = options.tiny() ? 2 : 8;
-  if (options.tiny()) shapes = {{2, 70}, {3, 150}, {4, 300}}, held = {{3, 200}};
+  if (options.tiny()) shapes = {{1, 90}, {2, 70}, {3, 150}, {4, 300}, {8, 200}}, held = {{3, 200}};
   for (const BatchShape& s : shapes) plan.push_back(kv_read_group(session, s, kv_heads, "fit", 1));
   for (const BatchShape& s : held) plan.push_back(kv_read_group(session, s, kv_heads, "holdout", 2));
 }

@@ -37,6 +37,8 @@ class Device {
   }
   explicit Device(const std::vector<T>& values) : Device(values.size()) {
     CUDA(cudaMemcpy, data_, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice);
+    // It may return before the last bytes have arrived, and streams that do not block wait for nobody.
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
   Device(Device&& other) noexcept { swap(other); }
   Device& operator=(Device&& other) noexcept {

@@ -51,6 +51,7 @@ class PoolSubject : public HostSubject {
   PoolSubject(Session& session, size_t bytes, bool warm) : HostSubject(session), bytes_(bytes), warm_(warm) {
     CUDA(cudaDeviceGetDefaultMemPool, &pool_, 0);
   }
+  ~PoolSubject() override { cudaMemPoolTrimTo(pool_, 0); }
 
  private:
   double once() override {

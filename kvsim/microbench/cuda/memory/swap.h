@@ -83,9 +83,9 @@ class SwapSubject : public Subject {
   }
 
  private:
-  static constexpr size_t kMostChecked = size_t{1} << 22;  // words; of more, as many spread over each block
+  static constexpr int kMostChecked = 64;  // blocks; of more, as many spread over all
   size_t block_words() const { return d_->block_bytes / 4; }
-  size_t stride() const { return std::max<size_t>(1, d_->blocks * block_words() / kMostChecked); }
+  int stride() const { return std::max(1, d_->blocks / kMostChecked); }
   u32 right(size_t word) const { return bf16_pair(word, session_.seed_of(SwapBlocks::kBuffer), kExponent); }
   void copy(u32* dense) {
     const auto* cache = reinterpret_cast<const uint4*>(d_->cache.data());
@@ -96,19 +96,18 @@ class SwapSubject : public Subject {
     LAUNCH(copy_blocks, dim3(static_cast<unsigned>(d_->blocks)), dim3(kStreamThreads), session_.stream, a);
   }
   bool host_is_right(const u32* host) const {
-    for (int i = 0; i < d_->blocks; ++i)
-      for (size_t word = i % stride(); word < block_words(); word += stride())
+    for (int i = 0; i < d_->blocks; i += stride())
+      for (size_t word = 0; word < block_words(); ++word)
         if (host[i * block_words() + word] != right(d_->places[i] * block_words() + word)) return false;
     return true;
   }
-  // What is not swapped in must be as it was.
+  // What is not swapped in must be as it was: the block in front of each that is.
   bool cache_is_right() const {
-    const std::vector<u32> cache = d_->cache.read();
-    for (int i = 0; i < d_->blocks; ++i)
-      for (size_t word = i % stride(); word < block_words(); word += stride())
-        if (cache[d_->places[i] * block_words() + word] != right(i * block_words() + word) ||
-            cache[2 * i * block_words() + word] != ~0u)
-          return false;
+    for (int i = 0; i < d_->blocks; i += stride()) {
+      const std::vector<u32> two = d_->cache.read((d_->places[i] - 1) * block_words(), 2 * block_words());
+      for (size_t word = 0; word < block_words(); ++word)
+        if (two[word] != ~0u || two[block_words() + word] != right(i * block_words() + word)) return false;
+    }
     return true;
   }
 

@@ -38,7 +38,7 @@ ENGINES = {"vllm": "vllm", "trtllm": "trtllm", "sglang": "sglang", "vllm-2023": 
 def features(runs: Sequence[ServedRun], calibration: Calibration) -> dict[str, Column]:
     """Columns, one value a run: `d_*` seconds of a decode step by part, `p_*` of one prompt, `layers`, `sequences` of a
     group in the step, and how often each counts: `steps`, `prompts`, `mixed` (beside decodes), `fronts`; `wait_*` while
-    a request waits for room in the pool.
+    a request waits for room in the pool, `burst_*` of prompts before one's own where all clients begin at once.
     """  # fmt: skip
     found: dict[str, Column] = {}
     for indices in _alike(runs):
@@ -99,6 +99,9 @@ def _of_one_deployment(runs: Sequence[ServedRun], calibration: Calibration) -> d
     columns["waiting"] = waits
     columns["wait_steps"] = np.where(ttft, waits * output, 0.0)
     columns["wait_prompts"] = columns["wait_steps"] * share
+    # A benchmark begins with all its clients at once: half of the others' prompts come before one's own.
+    columns["burst_steps"] = np.zeros_like(prompt)
+    columns["burst_prompts"] = np.where(ttft, np.maximum(0.0, batch / groups - 1) / 2, 0.0)
     columns["moved_bytes"] = _bytes(first, running, prompt, output)
     columns["tokens"] = columns["steps"] * running + columns["prompts"] * prompt
     columns["kv_bytes"] = columns["steps"] * running * (prompt + output / 2) * _kv_bytes_per_token(first)

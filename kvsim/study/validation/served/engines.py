@@ -1,8 +1,8 @@
 """Fits of engines to served runs, and predictions with groups of runs held out.
 
 Each engine is fitted twice: alone, then with the scales of kernels drawn towards the median over all engines, since
-kernels are much the same everywhere. An engine without runs to fit to takes what it is known to be (a prior), else the
-median of the others.
+kernels are much the same everywhere; how far they may differ, cross-validation on the training rows decides. An engine
+without runs to fit to takes what it is known to be (a prior), else the median of the others.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kvsim.study.validation.served.runs import ServedRun
-from kvsim.study.validation.served.time import SCALES, FirstToken, ServedTime
+from kvsim.study.validation.served.time import SCALES, SPREADS, FirstToken, ServedTime
 from kvsim.timing.families import device
 from kvsim.timing.families.interface import Column, Family, Values, starts
 from kvsim.timing.fitting.robust import Fitted, fit, median_of
@@ -22,6 +22,8 @@ Priors = Mapping[str, Values]
 """What engines are known to be, by name, from runs that are not scored."""
 SERVED, FIRST = ServedTime(), FirstToken()
 FEWEST = 4
+INNER_FOLDS = 2
+"""Into how many parts the groups of the training rows fall when a spread is chosen."""
 MOST_WEIGHT = 3.0
 TRUST = 5.0
 """A prior from measurements counts so much more than one from nowhere."""
@@ -40,16 +42,25 @@ class Engines:
         self._alone: dict[tuple[object, ...], Fitted] = {}
 
     def fits(
-        self, train: Mask, groups: Labels, only: Sequence[str] = (), priors: Priors | None = None
+        self,
+        train: Mask,
+        groups: Labels,
+        only: Sequence[str] = (),
+        priors: Priors | None = None,
+        spread: float | None = None,
     ) -> dict[str, Fitted]:
         """Parameters by engine from the runs of `train`; each group of an engine counts the same.
 
-        `only`: draw the scales of these engines together (of all unless given). `priors`: where to begin.
+        `only`: draw the scales of these engines together (of all unless given). `priors`: where to begin. `spread`: how
+        far scales may well lie from the others'; chosen on `train` unless given.
         """
+        if spread is None:
+            spread = self.spread(train, groups, only)
+        served = ServedTime(spread)
         known, part = priors or {}, train & ~self.first
         rows = {name: part & (self.engine == name) for name in dict.fromkeys(self.engine)}
         rows = {name: mask for name, mask in rows.items() if np.sum(mask) >= FEWEST}
-        alone = {name: self._by_itself(name, mask, groups, known.get(name)) for name, mask in rows.items()}
+        alone = {name: self._by_itself(served, name, mask, groups, known.get(name)) for name, mask in rows.items()}
         if not alone:
             return {}
         shared = median_of(dict(known) | {name: one.values for name, one in alone.items()})
@@ -57,7 +68,26 @@ class Engines:
         wanted = [name for name in rows if not only or name in only]
         trust = {name: TRUST if name in known else 1.0 for name in wanted}
         begin = {name: dict(known.get(name, starts(SERVED))) | scales for name in wanted}
-        return alone | {name: self._fit(SERVED, rows[name], groups, begin[name], trust=trust[name]) for name in wanted}
+        return alone | {name: self._fit(served, rows[name], groups, begin[name], trust=trust[name]) for name in wanted}
+
+    def spread(self, train: Mask, groups: Labels, only: Sequence[str] = ()) -> float:
+        """The candidate of `SPREADS` that predicts groups of `train` best from the others of them, without priors."""
+        part = train & ~self.first
+        scored = part & np.isin(self.engine, only) if only else part
+        _, member = np.unique(groups, return_inverse=True)
+        if len(np.unique(groups[scored])) < INNER_FOLDS:
+            return SPREADS[0]
+        # Groups that no scored run is of are dealt out too, so that which fold one is in does not depend on `only`.
+        fold = member % INNER_FOLDS
+        off = dict.fromkeys(SPREADS, 0.0)
+        for spread in SPREADS:
+            for number in range(INNER_FOLDS):
+                target = scored & (fold == number)
+                found = self.fits(part & (fold != number), groups, only, None, spread)
+                if found and target.any():
+                    values = {name: one.values for name, one in found.items()}
+                    off[spread] += float(np.median(np.abs(np.log(self._around(values)[target] / self.seconds[target]))))
+        return min(off, key=lambda spread: (off[spread], spread))
 
     def fitted(
         self, train: Mask, groups: Labels, only: Sequence[str] = (), priors: Priors | None = None
@@ -68,25 +98,30 @@ class Engines:
 
     def predict(self, values: Mapping[str, Values], rows: Mask, train: Mask, groups: Labels) -> Column:
         """Seconds of the runs of `rows`, with `values` by engine; first tokens are fitted around them on `train`."""
-        base, wait = self._around(values), self._around(values, "wait_")
-        out = np.where(self.first, np.nan, base)
+        around = {
+            "base_s": self._around(values),
+            "wait_s": self._around(values, "wait_"),
+            "burst_s": self._around(values, "burst_"),
+        }
+        out = np.where(self.first, np.nan, around["base_s"])
         for name in dict.fromkeys(self.engine[rows & self.first]):
             mine = train & self.first & (self.engine == name)
             mine = mine if np.sum(mine) >= FEWEST else train & self.first
             first = starts(FIRST)
             if np.sum(mine) >= FEWEST:
-                first = self._fit(FIRST, mine, groups, None, {"base_s": base, "wait_s": wait}).values
+                first = self._fit(FIRST, mine, groups, None, around).values
             target = rows & self.first & (self.engine == name)
-            out[target] = FIRST.seconds(first, {"base_s": base[target], "wait_s": wait[target]})
+            out[target] = FIRST.seconds(first, {name: column[target] for name, column in around.items()})
         return np.asarray(out[rows])
 
-    def _by_itself(self, name: str, rows: Mask, groups: Labels, prior: Values | None) -> Fitted:
+    def _by_itself(self, served: ServedTime, name: str, rows: Mask, groups: Labels, prior: Values | None) -> Fitted:
         """A fit of one engine alone, kept: most held-out labels leave most engines untouched."""
-        key = name, rows.tobytes(), tuple(sorted(prior.items())) if prior else None
+        scales = tuple(one.spread for one in served.parameters)
+        key = name, scales, rows.tobytes(), tuple(sorted(prior.items())) if prior else None
         found = self._alone.get(key)
         if found is None:
             trust = TRUST if prior else 1.0
-            found = self._alone[key] = self._fit(SERVED, rows, groups, prior, trust=trust)
+            found = self._alone[key] = self._fit(served, rows, groups, prior, trust=trust)
         return found
 
     def _around(self, values: Mapping[str, Values], what: str = "") -> Column:

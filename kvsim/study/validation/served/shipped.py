@@ -32,9 +32,10 @@ def fit_engines(runs: list[ServedRun], calibration: Calibration) -> dict[str, An
             without[str(label)] = {
                 name: {key: _short(value) for key, value in values.items()} for name, values in stand_in.items()
             }
-    units = {one.name: one.unit for one in ServedTime.parameters}
+    units = {one.name: one.unit for one in ServedTime().parameters}
     return {
         "provenance": calibration.provenance,
+        "spread": engines.spread(everything, labelled.models),
         "engines": {
             name: {
                 "rows": one.rows,

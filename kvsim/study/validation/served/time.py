@@ -17,28 +17,44 @@ from kvsim.timing.families import Device
 from kvsim.timing.families.interface import MICROSECOND, Column, Parameter, Rows, Values
 
 MILLISECOND = 1e-3
-SCALES = ("linear_scale", "experts_scale", "attention_scale", "collectives_scale")
-SHARED = 0.01
-"""How far an engine's scales may well lie from the median of all engines: hardly, the kernels are much the same."""
+KERNELS = {
+    "linear": "linear layers and LM head",
+    "experts": "experts",
+    "attention": "attention",
+    "collectives": "collectives",
+}
+SCALES = tuple(f"{name}_scale" for name in KERNELS)
+SPREADS = (0.01, 0.1, 1.0)
+"""How far an engine's scales may well lie from the median of all engines, as powers of e: candidates among which each
+fit chooses by cross-validation on its own training rows (see `Engines.spread`)."""
+
+
+ENGINE: Sequence[Parameter] = (
+    Parameter("prompt_scale", "1", 1.0, 0.3, 12.0, "prompts against decodes", 0.3),
+    Parameter("layer_us", "us", 5.0, 0.05, 400.0, "norms, rotary positions, activations, launches of a layer"),
+    Parameter("step_us", "us", 300.0, 1.0, 60000.0, "scheduling, sampling and what else a step waits for"),
+    Parameter("sequence_us", "us", 5.0, 0.05, 400.0, "the same for each sequence"),
+    Parameter("interference", "1", 1.0, 0.2, 3.0, "part of the prompts beside it that a decode feels", 0.4),
+    Parameter("front_ms", "ms", 20.0, 0.1, 5000.0, "tokenizer, server and first scheduling of a request"),
+)
+"""What the engine adds, beside the scales of the kernels."""
 
 
 class ServedTime:
-    """Seconds of served runs of one engine from their features (see `closed_loop.features`)."""
+    """Seconds of served runs of one engine from their features (see `closed_loop.features`).
+
+    `spread` is how far the scales of kernels may well lie from where a fit begins.
+    """
 
     name = "served_run"
     columns: Sequence[str] = ("steps", "prompts", "fronts", "mixed", "layers", "sequences")
-    parameters: Sequence[Parameter] = (
-        Parameter("linear_scale", "1", 1.0, 0.2, 8.0, "linear layers and LM head against micro-benchmarks", SHARED),
-        Parameter("experts_scale", "1", 1.0, 0.2, 8.0, "experts against micro-benchmarks", SHARED),
-        Parameter("attention_scale", "1", 1.0, 0.2, 8.0, "attention against micro-benchmarks", SHARED),
-        Parameter("collectives_scale", "1", 1.0, 0.2, 8.0, "collectives against micro-benchmarks", SHARED),
-        Parameter("prompt_scale", "1", 1.0, 0.3, 12.0, "prompts against decodes", 0.3),
-        Parameter("layer_us", "us", 5.0, 0.05, 400.0, "norms, rotary positions, activations, launches of a layer"),
-        Parameter("step_us", "us", 300.0, 1.0, 60000.0, "scheduling, sampling and what else a step waits for"),
-        Parameter("sequence_us", "us", 5.0, 0.05, 400.0, "the same for each sequence"),
-        Parameter("interference", "1", 1.0, 0.2, 3.0, "part of the prompts beside it that a decode feels", 0.4),
-        Parameter("front_ms", "ms", 20.0, 0.1, 5000.0, "tokenizer, server and first scheduling of a request"),
-    )
+
+    def __init__(self, spread: float = SPREADS[0]) -> None:
+        scales = (
+            Parameter(f"{what}_scale", "1", 1.0, 0.2, 8.0, f"{meaning} against micro-benchmarks", spread)
+            for what, meaning in KERNELS.items()
+        )
+        self.parameters: Sequence[Parameter] = (*scales, *ENGINE)
 
     def seconds(self, values: Values, rows: Rows, device: Device | None = None) -> Column:
         """Seconds of every run; the device is in the features already."""
@@ -52,21 +68,26 @@ class ServedTime:
 
 
 class FirstToken:
-    """Time to first token of one engine: a front end, a queue of the steps and prompts before it (`base_s`), and what
-    it waits for room in the pool (`wait_s`, of a steady loop; benchmarks end before they get there)."""  # fmt: skip
+    """Mean time to first token of one engine: a front end, a queue of the steps and prompts before it (`base_s`), what
+    it waits for room in the pool (`wait_s`, of a steady loop; benchmarks end before they get there), and the prompts of
+    the others where all clients begin at once (`burst_s`), as a share of the requests do."""  # fmt: skip
 
     name = "first_token"
-    columns: Sequence[str] = ("base_s", "wait_s")
+    columns: Sequence[str] = ("base_s", "wait_s", "burst_s")
     parameters: Sequence[Parameter] = (
         Parameter("front_ms", "ms", 20.0, 0.1, 5000.0, "tokenizer, server and first scheduling of a request"),
         Parameter("queue", "1", 1.5, 0.1, 20.0, "steps and prompts that a first token waits for, against its own"),
         Parameter("wait_share", "share", 0.5, 0.02, 2.0, "of the wait for room in a steady loop"),
+        Parameter("burst_share", "share", 0.15, 0.001, 1.0, "of requests that come when all clients begin"),
     )
 
     def seconds(self, values: Values, rows: Rows, device: Device | None = None) -> Column:
         """Seconds to the first token of every run."""
         return np.asarray(
-            MILLISECOND * values["front_ms"] + values["queue"] * rows["base_s"] + values["wait_share"] * rows["wait_s"]
+            MILLISECOND * values["front_ms"]
+            + values["queue"] * rows["base_s"]
+            + values["wait_share"] * rows["wait_s"]
+            + values["burst_share"] * rows["burst_s"]
         )
 
 

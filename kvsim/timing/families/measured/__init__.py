@@ -5,7 +5,16 @@ from kvsim.timing.families.measured.attention import CausalAttention, PagedAtten
 from kvsim.timing.families.measured.gemm import Gemm
 from kvsim.timing.families.measured.lines import KINDS, Line
 
-__all__ = ["STANDS_FOR", "CausalAttention", "Gemm", "Line", "PagedAttention", "PagedRead", "measured_family"]
+__all__ = [
+    "STANDS_FOR",
+    "CausalAttention",
+    "Gemm",
+    "Line",
+    "PagedAttention",
+    "PagedRead",
+    "measured_family",
+    "stands_for",
+]
 
 STANDS_FOR = {
     "linear:bf16": "gemm:bf16",
@@ -14,10 +23,17 @@ STANDS_FOR = {
     "prefill_attention:packed": "causal_attention:bf16",
 }
 """Which of them serves for a family of published measurements, on the GPU that it was measured on."""
+LATENT = frozenset(name for name in STANDS_FOR if "attention" in name)
+"""Those that attend to keys and values: attention to a latent (MLA) is another kernel, which they do not measure."""
 
 _BY_NAME: dict[str, Family] = {
     one.name: one for one in (Gemm(), PagedRead(), PagedAttention(), CausalAttention())
 }  # fmt: skip
+
+
+def stands_for(name: str, *, latent: bool) -> str | None:
+    """The family that serves for `name` where the GPU has measured it; None where none does."""
+    return None if latent and name in LATENT else STANDS_FOR.get(name)
 
 
 def measured_family(name: str) -> Family | None:

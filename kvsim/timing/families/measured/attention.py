@@ -29,8 +29,9 @@ BF16_BYTES = 2
 BLOCKS = (1, 8, 16, 32, 64, 128)
 GROUPS = (1, 4, 5, 7, 8, 16)
 SPREAD = 3.0
-WALKS = 100.0
-"""About as many blocks of threads together reach the bandwidth: where fits of a walk begin."""
+WALKS = (3.0, 30.0, 300.0)
+"""As many blocks of threads together may reach the bandwidth: where fits of a walk begin. A walk that is much too fast
+or too slow hides, or hides everything else, and no step of a fit leads away from there."""
 
 READ_CTAS, READ_TOKENS = 8, 64
 """Of `kv_read`: blocks of threads a multiprocessor, and the fewest tokens that one of them reads."""
@@ -82,9 +83,9 @@ class PagedRead:
         walk = kv_token_bytes(rows) * _longest(rows) / splits
         return np.asarray(MICROSECOND * values["fixed_us"] + _reading_s(values, rows, walk))
 
-    def begin(self, rows: Rows, seconds: Column) -> dict[str, float]:
+    def begins(self, rows: Rows, seconds: Column) -> Sequence[dict[str, float]]:
         """Where a fit begins: the best rate seen."""
-        return _begin(rows, seconds)
+        return _begins(rows, seconds)
 
 
 class PagedAttention:
@@ -117,9 +118,9 @@ class PagedAttention:
         fixed_us = values["fixed_us"] + values["combine_us"] * (splits > 1)
         return np.asarray(MICROSECOND * fixed_us + group * _reading_s(values, rows, walk))
 
-    def begin(self, rows: Rows, seconds: Column) -> dict[str, float]:
+    def begins(self, rows: Rows, seconds: Column) -> Sequence[dict[str, float]]:
         """Where a fit begins: the best rate seen."""
-        return {**_begin(rows, seconds), "combine_us": 0.1 * float(seconds.min()) / MICROSECOND}
+        return [{**begin, "combine_us": 0.1 * float(seconds.min()) / MICROSECOND} for begin in _begins(rows, seconds)]
 
 
 class CausalAttention:
@@ -139,13 +140,14 @@ class CausalAttention:
         attended = pair_flops(rows) + pair_flops(rows, pairs=values["ramp_tokens"] * tokens)
         return np.asarray(MICROSECOND * values["fixed_us"] + attended / (TERA * values["peak_tflop_s"]))
 
-    def begin(self, rows: Rows, seconds: Column) -> dict[str, float]:
+    def begins(self, rows: Rows, seconds: Column) -> Sequence[dict[str, float]]:
         """Where a fit begins: the best rate seen."""
-        return {
+        begin = {
             "fixed_us": 0.5 * float(seconds.min()) / MICROSECOND,
             "peak_tflop_s": 1.1 * float((pair_flops(rows) / seconds).max()) / TERA,
             "ramp_tokens": 100.0,
         }
+        return [begin]
 
 
 def kv_token_bytes(rows: Rows) -> Column:
@@ -171,11 +173,8 @@ def _reading_s(values: Values, rows: Rows, walk: Column) -> Column:
     return np.asarray(factor("block", rows.get("block", np.zeros_like(moved)), values) * together)
 
 
-def _begin(rows: Rows, seconds: Column) -> dict[str, float]:
+def _begins(rows: Rows, seconds: Column) -> list[dict[str, float]]:
     moved = kv_token_bytes(rows) * rows["sequences"] * rows["context"]
     rate = float((moved / seconds).max()) / GB
-    return {
-        "fixed_us": 0.5 * float(seconds.min()) / MICROSECOND,
-        "bandwidth_gb_s": rate,
-        "walk_gb_s": rate / WALKS,
-    }
+    fixed_us = 0.5 * float(seconds.min()) / MICROSECOND
+    return [{"fixed_us": fixed_us, "bandwidth_gb_s": rate, "walk_gb_s": rate / walks} for walks in WALKS]

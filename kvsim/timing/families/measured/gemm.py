@@ -6,6 +6,8 @@ The roofline (Williams et al. 2009) with a rounded knee; `p` says how sharp it i
 where they show, `linear` fits better, and a calibration takes whichever does.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from kvsim.timing.families.device import Device
@@ -34,14 +36,15 @@ class Gemm:
         computing = flops(rows) / (TERA * values["peak_tflop_s"])
         return np.asarray(MICROSECOND * values["fixed_us"] + power_mean(reading, computing, values["blend_power"]))
 
-    def begin(self, rows: Rows, seconds: Column) -> dict[str, float]:
+    def begins(self, rows: Rows, seconds: Column) -> Sequence[dict[str, float]]:
         """Where a fit begins: the best rates seen."""
-        return {
+        begin = {
             "fixed_us": 0.5 * float(seconds.min()) / MICROSECOND,
             "bandwidth_gb_s": float((moved_bytes(rows) / seconds).max()) / GB,
             "peak_tflop_s": float((flops(rows) / seconds).max()) / TERA,
             "blend_power": 3.0,
         }
+        return [begin]
 
 
 def moved_bytes(rows: Rows) -> Column:

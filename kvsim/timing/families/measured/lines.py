@@ -77,7 +77,7 @@ class Line:
             total = total + term.seconds_of_one(values) * rows[term.column]
         return np.asarray(total)
 
-    def begin(self, rows: Rows, seconds: Column) -> dict[str, float]:
+    def begins(self, rows: Rows, seconds: Column) -> Sequence[dict[str, float]]:
         """Where a fit begins: the least squares of relative errors, no cost below 0."""
         from scipy.optimize import nnls  # late: only fits need it
 
@@ -88,7 +88,8 @@ class Line:
         found, _ = nnls(columns / size / seconds[:, None], (seconds - given) / seconds)
         rates = [False] * len(units) + [term.rate for term in self.terms]
         costs = np.maximum(found, 1e-9) / size
-        return {
+        begin = {
             parameter.name: float(1 / cost if rate else cost)
             for parameter, cost, rate in zip(self.parameters, costs, rates, strict=True)
         }
+        return [begin]

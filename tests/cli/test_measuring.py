@@ -1,0 +1,35 @@
+"""`kvsim calibrate build` and `run` as a user meets them on a machine without a GPU."""
+
+import os
+
+import pytest
+
+from kvsim.cli.main import main
+
+NO_GPU = pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="this machine has a GPU")
+
+
+@NO_GPU
+def test_without_a_gpu_one_line_says_so_and_nothing_is_written(capsys, tmp_path):
+    assert main(["calibrate", "run", "-o", str(tmp_path / "results.jsonl")]) == 77
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("kvsim: no usable GPU: ")
+    assert told.err.endswith("; nothing was measured\n")
+    assert len(told.err.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_architecture_that_is_none_is_wrong_input(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["calibrate", "build", "--arch", "hopper"])
+    assert ended.value.code == 2
+    assert "'hopper' is no architecture; say 90 for compute capability 9.0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("budget", ["0", "-3", "soon"])
+def test_a_budget_is_a_number_of_seconds(capsys, budget):
+    with pytest.raises(SystemExit) as ended:
+        main(["calibrate", "run", "-o", "x.jsonl", f"--budget-s={budget}"])
+    assert ended.value.code == 2
+    assert "is no number of seconds; give one above 0, e.g. 90" in capsys.readouterr().err
