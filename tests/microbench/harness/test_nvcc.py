@@ -1,5 +1,6 @@
 """What nvcc makes of the sources: no spills, 16-byte loads, and a program that runs as far as it can without a GPU."""
 
+import ctypes
 import os
 import re
 import shutil
@@ -8,7 +9,7 @@ import subprocess
 import pytest
 
 from kvsim.errors import InputError
-from kvsim.microbench.harness.build import ARCHITECTURES, command, source_sha256
+from kvsim.microbench.harness.build import ARCHITECTURES, SOURCES, command, source_sha256
 from kvsim.microbench.harness.run import NO_GPU
 from kvsim.microbench.harness.toolchain import find_nvcc, toolkits
 from tests.microbench.harness.emulation import EMULATOR, run
@@ -151,6 +152,25 @@ def test_the_real_program_runs_under_a_fake_runtime_and_verifies_nothing(nvcc, b
     names = launches.read_text()
     for name in KERNELS - {"rms_norm", "silu_mul"}:
         assert name in names
+
+
+def test_nvrtc_takes_the_same_header():
+    libraries = [path for root in toolkits() for path in sorted((root / "lib").glob("libnvrtc*.so.13*"))]
+    if not libraries:
+        pytest.skip("no NVRTC: pip install 'kvsim[cuda-check]' brings one")
+    # It looks for its builtins among what is loaded.
+    *_, nvrtc = [ctypes.CDLL(str(path)) for path in sorted(libraries, key=lambda path: "builtins" not in path.name)]
+    program, size = ctypes.c_void_p(), ctypes.c_size_t()
+    source = b'#include "kernels.h"\ntemplate __global__ void decode_attention<true>(DecodeArgs);\n'
+    assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, b"kernels.cu", 0, None, None) == 0
+    options = [f"-I{SOURCES / 'kernels'}".encode(), b"-arch=sm_90", b"-std=c++17"]
+    compiled = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
+    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetProgramLog(program, log)
+    assert compiled == 0, log.value.decode()
+    assert nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size)) == 0
+    assert size.value > 10_000
 
 
 def _machine_code(program):

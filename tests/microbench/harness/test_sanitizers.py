@@ -17,14 +17,14 @@ FEW = (
     spots = {{2, 2}, {16, 1}, {7, 1}};
     spot_shapes = {{3, 150}};
     held = {{2, 210}, {6, 90, true}};""",
-        "    shapes = {{1, 70}}, heads = {{8, 1}}, spots = {}, spot_shapes = {}, held = {};",
+        "    shapes = {{1, 126}}, heads = {{8, 1}}, spots = {}, spot_shapes = {}, held = {};",
     ),
     Change(
         "bench/prefill.h",
         """{20, 0, "fit"}, {64, 0, "fit"}, {130, 0, "fit"}, {40, 90, "fit"}, {70, 200, "fit"}, {100, 30, "holdout"}""",
         """{70, 10, "fit"}""",
     ),
-    Change("bench/kv_read.h", "shapes = {{1, 90}, {2, 70}, {3, 150}, {4, 300}, {8, 200}}", "shapes = {{2, 70}}"),
+    Change("bench/kv_read.h", "shapes = {{1, 90}, {2, 70}, {3, 150}, {4, 300}, {8, 200}}", "shapes = {{1, 125}}"),
     Change(
         "bench/step.h",
         "{{2, 60}, 0, 0}, {{3, 120, true}, 0, 0}, {{2, 60}, 24, 40}, {{0, 0}, 30, 0}",
@@ -51,17 +51,23 @@ def test_a_write_past_a_buffer_is_seen_with_its_line(builds):
     assert "stream.h:" in ran.err
 
 
-def test_threads_do_not_race(builds):
+SMALL_GPU = {"sm_count": 1, "l2_bytes": 1024}
+"""On which few blocks of threads fill small buffers."""
+
+
+def test_threads_do_not_race(builds, tmp_path):
     program = emulated(builds, *FEW, flags=THREAD)
-    ran = run(program, "--verify-only", "--only", "kv_read,decode_attn", TSAN_OPTIONS="halt_on_error=1")
+    only = ("--verify-only", "--only", "kv_read,decode_attn")
+    ran = run(program, *only, gpu=SMALL_GPU, folder=tmp_path, TSAN_OPTIONS="halt_on_error=1")
     assert "ThreadSanitizer" not in ran.err
     assert ran.code == 0
 
 
-def test_a_missing_barrier_is_a_race_with_both_lines(builds):
+def test_a_missing_barrier_is_a_race_with_both_lines(builds, tmp_path):
     missing = Change(DECODE, "    __syncthreads();  // before rows are written again", "")
     program = emulated(builds, missing, *FEW, flags=THREAD)
-    ran = run(program, "--verify-only", "--only", "decode_attn", TSAN_OPTIONS="halt_on_error=1:exitcode=66")
+    only = ("--verify-only", "--only", "decode_attn")
+    ran = run(program, *only, gpu=SMALL_GPU, folder=tmp_path, TSAN_OPTIONS="halt_on_error=1:exitcode=66")
     assert ran.code == 66
     assert "WARNING: ThreadSanitizer: data race" in ran.err
     assert ran.err.count("decode.h:") >= 2
