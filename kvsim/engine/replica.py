@@ -204,7 +204,9 @@ class Replica:
         """The horizon: what runs and what waits stays unfinished; the step in progress counts up to now."""
         now = self.clock.now_ps
         if self._flight is not None:
-            self._flight.stop(now)
+            # It is gone before anybody leaves: with the last one a fleet may be over, and stops what is in flight.
+            flight, self._flight = self._flight, None
+            flight.stop(now)
         # A run that was over before its horizon ended when its last request did.
         if self.live or not self.exhausted:
             self.end_ps = now

@@ -107,3 +107,9 @@ def test_a_run_ends_when_its_requests_do_however_often_somebody_looks():
 def test_a_rule_that_cannot_be_is_told(rule, said):
     with pytest.raises(InputError, match=said):
         scenario(rule=rule)
+
+
+def test_the_share_of_a_pool_that_is_none_cannot_be_what_a_fleet_scales_by():
+    with pytest.raises(InputError, match=r"fleet\.autoscale\.metric: kv_use is the share of a pool.*write waiting"):
+        scenario(allocator="no-cache")
+    scenario(allocator="no-cache", rule={"metric": "waiting", "target": 4})

@@ -135,6 +135,16 @@ def test_nobody_is_lost_between_replicas(router):
     assert result.metrics["pool_tokens"] == 3 * result.pools[0]["tokens"]
 
 
+@pytest.mark.parametrize("horizon", ["2s", "3s", "4s"])
+def test_what_is_in_flight_at_the_horizon_is_recorded_once(horizon):
+    workload = {"requests": 40, "prompt_tokens": 300, "output_tokens": 60, "clients": {"count": 3}}
+    case = scenario("random", 2, **PAGED, workload=workload, horizon=horizon, window={"until": "last_finish"})
+    leaping, stepping = (run(case, stepwise=one, check=True) for one in (False, True))
+    assert leaping.metrics["unfinished"]
+    assert leaping.metrics["simulated_s"] == leaping.metrics["measured_s"]
+    assert told(leaping) == told(stepping)
+
+
 def test_a_fleet_is_the_mean_of_its_replicas():
     result = run(scenario("random", replicas=4, window={"warmup": "2s"}))
     for name in ("used", "free"):

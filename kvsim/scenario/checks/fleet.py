@@ -29,6 +29,14 @@ def fleet_mistakes(data: Plain) -> Iterator[Mistake]:
         if rule.get("metric", "kv_use") == "kv_use" and isinstance(target, int | float) and target > 1:
             problem = "is more than the whole pool"
             yield Mistake("fleet.autoscale.target", target, problem, "write a share such as 0.6")
+        allocator = data.get("allocator")
+        if (
+            isinstance(allocator, dict)
+            and allocator.get("name") == "no-cache"
+            and rule.get("metric") in (None, "kv_use")
+        ):
+            problem = "is the share of a pool, and allocator no-cache keeps none"
+            yield Mistake("fleet.autoscale.metric", "kv_use", problem, "write waiting, or use another allocator")
     if isinstance(window, dict) and window.get("until") == "saturated":
         problem = "is given for a fleet, whose replicas have their queues at different times"
         yield Mistake("window.until", "saturated", problem, "write auto or last_finish")
