@@ -97,7 +97,9 @@ class Watch:
             self._see("context", context / rows, duration_ps)
         for length, _ in chunks:
             tokens += length
-        self._see("tokens", tokens, duration_ps)
+        if tokens:
+            # A step can compute nothing: whom it was for has just gone.
+            self._see("tokens", tokens, duration_ps)
         if chunks:
             self._see("chunk", max(length for length, _ in chunks), duration_ps)
             self._see("cached", max(written for _, written in chunks), duration_ps)

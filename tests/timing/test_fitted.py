@@ -50,6 +50,12 @@ def test_what_lies_below_counts_as_outside_too():
     assert said(seen) == {"context tokens a sequence": (8, 0.25), "new tokens of a prompt": (16, 0.25)}
 
 
+def test_a_step_that_computes_nothing_lies_nowhere():
+    seen = watch()
+    seen.step(60, 0, 0, [])
+    assert seen.outside() == []
+
+
 def test_the_tokens_of_a_step_are_prompts_and_decodes_together():
     seen = watch()
     seen.step(10, 48, 4800, [(1001, 0), (1000, 0)])
