@@ -150,3 +150,32 @@ def test_what_a_study_keeps_of_another_calibration_is_of_another_run(scenario, t
     found["gpus"]["H200-SXM"]["gemm:bf16"]["parameters"]["peak_tflop_s"]["value"] /= 2
     (tmp_path / "mine.json").write_text(json.dumps(found))
     assert run_key(load(scenario), 0, "1") != first
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "said"),
+    [
+        (("gpus",), [], "gpus is [], and must be an object"),
+        (("gpus", "H200-SXM", "gemm:bf16"), None, "gpus.H200-SXM.gemm:bf16 is null, and must be an object"),
+        (("gpus", "H200-SXM", "gemm:bf16", "rows"), "many", 'gemm:bf16.rows is "many", and must be a number'),
+        (("gpus", "H200-SXM", "gemm:bf16", "rows"), 1e999, "Infinity is no number"),
+        (("gpus", "H200-SXM", "gemm:bf16", "shapes"), [1], "gemm:bf16.shapes is [1], and must be a list of texts"),
+        (("gpus", "H200-SXM", "gemm:bf16", "parameters"), {}, "gemm:bf16.parameters.fixed_us is missing"),
+        (("gpus", "H200-SXM", "gemm:bf16", "parameters", "fixed_us", "value"), 0, "fixed_us.value is 0, and must be"),
+        (("gpus", "H200-SXM", "gemm:bf16", "parameters", "fixed_us", "value"), 1e300, "is 1e+300, and must be from"),
+        (("gpus", "H200-SXM", "gemm:bf16", "fitted_range"), {"m": [9, 1]}, "fitted_range.m is [9, 1], and must be two"),
+        (("gpus", "H200-SXM", "gemm:fp9"), {}, "gpus.H200-SXM.gemm:fp9 is no kernel family"),
+    ],
+)
+def test_a_damaged_calibration_is_refused_with_the_key(scenario, capsys, tmp_path, keys, value, said):
+    data = json.loads((tmp_path / "mine.json").read_text())
+    *above, last = keys
+    held = data
+    for key in above:
+        held = held[key]
+    held[last] = value
+    (tmp_path / "mine.json").write_text(json.dumps(data))
+    message = refusal(scenario, capsys)
+    assert "mine.json: is no calibration (" in message
+    assert said in message
+    assert "`kvsim calibrate fit` writes one" in message

@@ -18,6 +18,7 @@ from kvsim.errors import InputError
 from kvsim.timing.families import device, family
 from kvsim.timing.families.interface import starts
 from kvsim.timing.families.measured import STANDS_FOR, stands_for
+from kvsim.timing.fitting import written
 from kvsim.timing.fitting.attained import attained
 from kvsim.timing.fitting.robust import Fitted, median_of
 
@@ -232,36 +233,46 @@ def to_json(calibration: Calibration) -> dict[str, Any]:
 
 def read(path: Path) -> Calibration:
     """The calibration in a file that `kvsim calibrate fit` wrote. Raises InputError naming the file."""
+    writer = "`kvsim calibrate fit` writes one"
     try:
-        return of_json(json.loads(path.read_text("utf-8")))
+        return of_json(written.loads(path.read_text("utf-8")))
     except OSError as error:
         raise InputError(
             f"{path}: cannot be read ({error.strerror}); give a calibration that `kvsim calibrate fit` wrote"
         ) from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}: is no calibration ({error!r}); `kvsim calibrate fit` writes one") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is no calibration (no text in UTF-8); {writer}") from None
+    except InputError as error:
+        raise InputError(f"{path}: is no calibration ({error}); {writer}") from None
 
 
-def of_json(data: Mapping[str, Any]) -> Calibration:
-    """The calibration that `to_json` wrote."""
+def of_json(data: Any) -> Calibration:
+    """The calibration that `to_json` wrote. Raises InputError naming the key."""
     entries = {}
-    for gpu, families in data["gpus"].items():
-        for name, one in families.items():
-            values = {key: float(each["value"]) for key, each in one["parameters"].items()}
-            entries[gpu, name] = Entry(
-                gpu,
-                name,
-                values,
-                {key: each["standard_error"] / each["value"] for key, each in one["parameters"].items()},
-                int(one["rows"]),
-                {key: (float(low), float(high)) for key, (low, high) in one["fitted_range"].items()},
-                one["source"],
-                one["input_sha256"],
-                float(one["median_abs_error"]),
-                float(one["p90_abs_error"]),
-                tuple(one["shapes"]),
-            )
-    return Calibration(entries, data["provenance"], about=data.get("about", {}))
+    for gpu in (by_gpu := written.mapping(data, "gpus")):
+        for name in (families := written.mapping(by_gpu, gpu, "gpus.")):
+            entries[gpu, name] = _entry(gpu, name, families)
+    about = written.mapping(data, "about") if "about" in data else {}
+    return Calibration(entries, written.text(data, "provenance"), about=about)
+
+
+def _entry(gpu: str, name: str, families: Mapping[str, Any]) -> Entry:
+    one, here = written.mapping(families, name, f"gpus.{gpu}."), f"gpus.{gpu}.{name}."
+    values, errors = written.parameters(one, name, here)
+    ranges = written.mapping(one, "fitted_range", here)
+    return Entry(
+        gpu,
+        name,
+        values,
+        errors,
+        int(written.number(one, "rows", here)),
+        {key: written.span(ranges, key, f"{here}fitted_range.") for key in ranges},
+        written.text(one, "source", here),
+        written.text(one, "input_sha256", here),
+        written.number(one, "median_abs_error", here),
+        written.number(one, "p90_abs_error", here),
+        written.texts(one, "shapes", here),
+    )
 
 
 def shipped() -> Calibration:
