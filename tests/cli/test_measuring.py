@@ -33,3 +33,36 @@ def test_a_budget_is_a_number_of_seconds(capsys, budget):
         main(["calibrate", "run", "-o", "x.jsonl", f"--budget-s={budget}"])
     assert ended.value.code == 2
     assert "is no number of seconds; give one above 0, e.g. 90" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--only", "gemm,gemv"], "'gemv' is no benchmark; there are hbm, gemm"),
+        (["--seed=-3"], "'-3' is no seed; give a whole number from 0 to 4294967295"),
+        (["--seed=4294967296"], "is no seed"),
+    ],
+)
+def test_what_the_program_would_not_understand_is_refused(capsys, options, said):
+    with pytest.raises(SystemExit) as ended:
+        main(["calibrate", "run", "-o", "x.jsonl", *options])
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["run", "-o", "."], "-o .: is no file but a folder or a device"),
+        (["run", "-o", "x.jsonl", "--frag", "none"], "--frag none: is no file; name a trace"),
+        (["run", "-o", "x.jsonl", "--program", "none"], "--program none: is no program; name one that"),
+        (["run", "-o", "x.jsonl", "--program", "text"], "--program text: is no program; name one that"),
+        (["build", "-o", "."], "-o .: is no file but a folder or a device"),
+    ],
+)
+def test_files_are_looked_at_before_the_gpu(capsys, tmp_path, monkeypatch, options, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").write_text("no program")
+    assert main(["calibrate", *options]) == 2
+    assert said in capsys.readouterr().err
+    assert [one.name for one in tmp_path.iterdir()] == ["text"]

@@ -50,6 +50,10 @@ def execute(args: argparse.Namespace) -> int:
     """Build, copy where asked, say where it is."""
     import shutil
 
+    from kvsim.reporting.run_folder import check_file
+
+    if args.file is not None:
+        check_file(args.file)
     about, path = built(args)
     if args.file is not None:
         shutil.copy2(path, args.file)

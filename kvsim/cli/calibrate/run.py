@@ -10,6 +10,9 @@ from kvsim.cli.options import add_output_options
 if TYPE_CHECKING:
     from kvsim.microbench.harness.run import Outcome
 
+_SEED_BITS = 32
+"""The program's seed is an unsigned integer of so many bits."""
+
 
 def add(actions: Any) -> None:
     """Say what the action takes."""
@@ -26,8 +29,8 @@ def add(actions: Any) -> None:
         help="quick: 60 s, full: 180 s; tiny: sizes for the tests (default: quick)",
     )  # fmt: skip
     parser.add_argument("--budget-s", metavar="S", type=_seconds, help="stop after S seconds, and say what was skipped")
-    parser.add_argument("--only", metavar="BENCH,...", type=lambda text: text.split(","), default=[])
-    parser.add_argument("--seed", metavar="N", type=int, default=1, help="of the data and of the order of points")
+    parser.add_argument("--only", metavar="BENCH,...", type=_benches, default=[], help="these benchmarks alone")
+    parser.add_argument("--seed", metavar="N", type=_seed, default=1, help="of the data and of the order of points")
     parser.add_argument("--verify-only", action="store_true", help="check the outputs and time nothing")
     parser.add_argument(
         "--frag", metavar="TRACE", action="append", help="an allocation trace to replay; may be repeated"
@@ -45,13 +48,12 @@ def execute(args: argparse.Namespace) -> int:
     from kvsim.errors import NoGpuError
     from kvsim.microbench.harness.run import PRESETS, TRACES, Order, measure, summary
     from kvsim.microbench.harness.toolchain import find_cublas, why_no_gpu
-    from kvsim.reporting.run_folder import check_file
 
+    _check(args)
     program = args.program
     missing = None if program else why_no_gpu()
     if missing is not None:
         raise NoGpuError(f"no usable GPU: {missing}; nothing was measured")
-    check_file(args.file)
     if program is None:
         program = built(args)[1]
     order = Order(
@@ -82,6 +84,22 @@ def execute(args: argparse.Namespace) -> int:
     return 1 if outcome.failed else 0
 
 
+def _check(args: argparse.Namespace) -> None:
+    """What is named must be there, wherever the GPU is."""
+    import os
+
+    from kvsim.errors import InputError
+    from kvsim.reporting.run_folder import check_file
+
+    check_file(args.file)
+    for trace in args.frag or ():
+        if not Path(trace).is_file():
+            raise InputError(f"--frag {trace}: is no file; name a trace that `kvsim calibrate trace` wrote")
+    program = args.program
+    if program is not None and not (Path(program).is_file() and os.access(program, os.X_OK)):
+        raise InputError(f"--program {program}: is no program; name one that `kvsim calibrate build` made")
+
+
 def _print(args: argparse.Namespace, outcome: "Outcome") -> None:
     from kvsim.cli.show import Justify, console, print_rows, print_text
 
@@ -106,3 +124,19 @@ def _seconds(text: str) -> float:
     if not 0.0 < seconds < 86400.0:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds; give one above 0, e.g. 90")
     return seconds
+
+
+def _benches(text: str) -> list[str]:
+    from kvsim.microbench.benches import BENCHES
+
+    named = text.split(",")
+    for one in named:
+        if one not in BENCHES:
+            raise argparse.ArgumentTypeError(f"{one!r} is no benchmark; there are {', '.join(BENCHES)}")
+    return named
+
+
+def _seed(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or int(text) >= 1 << _SEED_BITS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no seed; give a whole number from 0 to {(1 << _SEED_BITS) - 1}")
+    return int(text)
