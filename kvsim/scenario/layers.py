@@ -45,28 +45,31 @@ def layers_of(data: Plain, name: str) -> Layers:
     return _layers(document, origins, Layers(name, Layer(), {}, {}, []))
 
 
-def read_overrides(overrides: Sequence[str]) -> tuple[Layer, list[Mistake]]:
-    """Return the layer of `KEY=VALUE` texts, later ones winning, and what is wrong with them."""
+def read_overrides(overrides: Sequence[str], option: str = "--set") -> tuple[Layer, list[Mistake]]:
+    """Return the layer of `KEY=VALUE` texts, later ones winning, and what is wrong with them.
+
+    `option` is the one that they were given with.
+    """
     layer, mistakes = Layer(), []
     for text in overrides:
         key, equals, value = text.partition("=")
         key = key.strip()
         if not is_text(text):
-            mistakes.append(Mistake("", ascii(text), NO_TEXT, TEXT, "--set"))
+            mistakes.append(Mistake("", ascii(text), NO_TEXT, TEXT, option))
             continue
         if not equals or not key or not all(key.split(".")):
-            wrong = Mistake("", text, "is no override", "write KEY=VALUE, for example workload.rate=12/s", "--set")
+            wrong = Mistake("", text, "is no override", "write KEY=VALUE, for example workload.rate=12/s", option)
             mistakes.append(wrong)
             continue
-        if wrong_key := _file_only(key, value, "--set"):
+        if wrong_key := _file_only(key, value, option):
             mistakes.append(wrong_key)
             continue
         try:
             plain = parse_value(value)
         except InputError as error:
-            mistakes.append(Mistake(key, value, "is not a YAML value", f"quote it ({error})", "--set"))
+            mistakes.append(Mistake(key, value, "is not a YAML value", f"quote it ({error})", option))
             continue
-        layer = over_with_nulls(layer, _change(key, plain, Origin("--set", detail=text)))
+        layer = over_with_nulls(layer, _change(key, plain, Origin(option, detail=text)))
     return layer, mistakes
 
 

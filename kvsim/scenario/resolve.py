@@ -198,6 +198,8 @@ def _names(key: str, value: object, preset: str) -> bool:
     return (word == "distribution" and value == "preset") or (word == "preset" and value == preset) or word == "of"
 
 
+_Read = tuple[Layers, Layer, list[Mistake]]
+
 _ESTIMATED = ("capacity.activation", "capacity.non_torch", "capacity.cuda_graphs")
 """Dotted keys that the start-up planner decides where nobody gives them."""
 
@@ -218,21 +220,22 @@ def load(path: str | os.PathLike[str], *, overrides: Sequence[str] = (), variant
     return _scenario(layers, layer, variant, mistakes, _stem(path))
 
 
-def load_all(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> list[Scenario]:
+def load_all(path: str | os.PathLike[str], overrides: Sequence[str] = (), varied: Sequence[str] = ()) -> list[Scenario]:
     """Return every variant of a scenario file, in its order; the one scenario where it has none.
 
-    Raises InputError with every mistake of every variant.
+    `varied` is laid over `overrides`, as `--vary` gave it. Raises InputError with every mistake of every variant.
     """
-    layers, layer, mistakes = _read(path, overrides)
+    layers, layer, mistakes = _read(path, overrides, varied)
     if not layers.variants:
         return [_scenario(layers, layer, None, mistakes, _stem(path))]
     return list(_all(layers, layer, mistakes, _stem(path)))
 
 
-def _read(path: str | os.PathLike[str], overrides: Sequence[str]) -> tuple[Layers, Layer, list[Mistake]]:
+def _read(path: str | os.PathLike[str], overrides: Sequence[str], varied: Sequence[str] = ()) -> _Read:
     layers = read_layers(os.fspath(path))
     layer, wrong = read_overrides(overrides)
-    return layers, layer, [*layers.mistakes, *wrong]
+    over, wrong_too = read_overrides(varied, "--vary")
+    return layers, over_with_nulls(layer, over), [*layers.mistakes, *wrong, *wrong_too]
 
 
 def _all(layers: Layers, overrides: Layer, mistakes: list[Mistake], name: str) -> tuple[Scenario, ...]:

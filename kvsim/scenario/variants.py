@@ -45,7 +45,7 @@ def load_varied(
     for values in product(*(values for _, values in choices)):
         changes = [f"{key}={value}" for key, value in zip(keys, values, strict=True)]
         said = [f"{word}={value}" for word, value in zip(shown, values, strict=True)]
-        for scenario in load_all(path, [*overrides, *changes]):
+        for scenario in load_all(path, overrides, changes):
             made.append((" ".join([scenario.variant, *said] if scenario.variant else said), scenario))
     return made
 

@@ -57,7 +57,11 @@ def test_keys_that_end_alike_are_told_in_full(path):
 
 
 def test_a_value_that_does_not_fit_is_refused_like_any_other(path):
-    with pytest.raises(InputError, match="block_size"):
+    with pytest.raises(InputError, match=r"^--vary: allocator\.block_size: lots is"):
         load_varied(path, [], [("allocator.block_size", ["lots"])])
+    with pytest.raises(InputError, match=r"^--vary: nope: 1 is given for an unknown key"):
+        load_varied(path, ["seed=4"], [("nope", ["1"])])
+    with pytest.raises(InputError, match=r"^--set: seed: x is"):
+        load_varied(path, ["seed=x"], [("allocator.block_size", ["16"])])
     with pytest.raises(InputError, match="--vary seed: is given twice"):
         load_varied(path, [], [("seed", ["1"]), ("seed", ["2"])])
