@@ -232,8 +232,7 @@ def load_all(path: str | os.PathLike[str], overrides: Sequence[str] = (), varied
 
 
 def _read(path: str | os.PathLike[str], overrides: Sequence[str], varied: Sequence[str] = ()) -> _Read:
-    layers = read_layers(os.fspath(path))
-    layer, wrong = read_overrides(overrides)
+    layers, (layer, wrong) = read_layers(os.fspath(path)), read_overrides(overrides)
     over, wrong_too = read_overrides(varied, "--vary")
     return layers, over_with_nulls(layer, over), [*layers.mistakes, *wrong, *wrong_too]
 

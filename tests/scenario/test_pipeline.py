@@ -56,6 +56,8 @@ def test_an_engine_that_has_no_stages_is_refused(run):
     said = run("pipeline_parallel=2", "engine.profile=sglang@0.5.23", code=2)
     assert "pipeline_parallel" in said
     assert "vllm@0.33" in said
+    said = run("pipeline_parallel=2", "engine.profile=vllm@0.33-sync", "allocator=no-cache", code=2)
+    assert "which allocator no-cache cannot; use allocator: paged, or leave it out" in said
 
 
 def test_the_error_to_expect_on_stages_is_not_known(run):

@@ -54,8 +54,11 @@ def engine_policies(engine: Plain, rules: "Profile", data: Plain) -> Iterator[Mi
     yield from _placement(data)
     stages = data.get("pipeline_parallel", 1)
     if isinstance(stages, int) and stages > 1 and (scheduler not in ("continuous", "vllm") or nothing_kept):
-        problem = f"deals a step over stages, which the {scheduler} scheduler cannot"
-        yield Mistake("pipeline_parallel", stages, problem, "use a profile such as vllm@0.33, or leave it out")
+        able = scheduler in ("continuous", "vllm")
+        who = "allocator no-cache" if able else f"the {scheduler} scheduler"
+        other = "allocator: paged" if able else "a profile such as vllm@0.33"
+        problem = f"deals a step over stages, which {who} cannot"
+        yield Mistake("pipeline_parallel", stages, problem, f"use {other}, or leave it out")
     samples = _whole(data.get("workload"), "samples", 1)
     seats = engine.get("max_num_seqs", rules.max_num_seqs)
     workload = data.get("workload")
