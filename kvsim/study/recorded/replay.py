@@ -110,7 +110,7 @@ def read_meta(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(f"{path}: is not JSON ({error}); {FORM}") from None
     if not isinstance(known, dict):
-        raise InputError(f"{path}: holds a {type(known).__name__}; {FORM}")
+        raise InputError(f"{path}: holds {'a list' if isinstance(known, list) else json.dumps(known)}; {FORM}")
     missing = [key for key in ("model", "vllm_version", "engine_kwargs") if not known.get(key)]
     if missing:
         raise InputError(f"{path}: has no {missing[0]}; {FORM}")

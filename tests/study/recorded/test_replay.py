@@ -95,7 +95,12 @@ def test_a_description_that_cannot_be_is_refused_with_file_and_key(tmp_path, cha
 
 def test_files_that_describe_no_run_are_refused(tmp_path):
     _, requests = write_run(tmp_path)
-    for text, said in (("{", "is not JSON"), ("[1]", "holds a list"), ("{}", "has no model")):
+    for text, said in (
+        ("{", "is not JSON"),
+        ("[1]", "holds a list"),
+        ("null", "holds null; it is an object"),
+        ("{}", "has no model"),
+    ):
         (tmp_path / "m.json").write_text(text)
         with pytest.raises(InputError, match=said):
             recorded(tmp_path / "m.json", requests)

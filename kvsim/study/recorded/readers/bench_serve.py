@@ -34,7 +34,7 @@ def read(path: Path, text: str) -> Measured:
     except ValueError as error:
         raise InputError(f"{path}: is not JSON ({error}); {FORM}") from None
     if not isinstance(found, dict):
-        raise InputError(f"{path}: holds a {type(found).__name__}; {FORM}")
+        raise InputError(f"{path}: holds {'a list' if isinstance(found, list) else json.dumps(found)}; {FORM}")
     latencies = {name: told for name, key in NAMES.items() if (told := _statistics(path, found, key))}
     requests = _requests(path, found) if any(found.get(name) for name in LISTS) else None
     if requests is None and not latencies:
