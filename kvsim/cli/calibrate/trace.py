@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from kvsim.cli.studies.options import whole
+
 
 def add(actions: Any) -> None:
     """Say what the action takes."""
@@ -18,7 +20,7 @@ def add(actions: Any) -> None:
     parser.add_argument("-o", metavar="FILE", dest="file", required=True, help="write the trace there")
     parser.add_argument("--name", metavar="WORD", required=True, help="what results call it")
     parser.add_argument(
-        "--operations", metavar="N", type=int, default=2000, help="how many operations at most (default: 2000)"
+        "--operations", metavar="N", type=whole, default=2000, help="how many operations at most (default: 2000)"
     )
     parser.set_defaults(execute=execute)
 

@@ -121,13 +121,17 @@ def _slot_bytes(run: Path) -> int:
 
 
 def _rows(run: Path) -> Iterator[Row]:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     path = run / "addresses.parquet"
     if not path.is_file():
         raise InputError(f"{path}: is not there; run again with `kvsim run FILE --addresses -o DIR`")
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches():
-            for row in batch.to_pylist():
-                owner = (row["request"], row["sample"])
-                yield Row(row["time_s"], row["start"], row["length"], owner, row["class"])
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches():
+                for row in batch.to_pylist():
+                    owner = (row["request"], row["sample"])
+                    yield Row(row["time_s"], row["start"], row["length"], owner, row["class"])
+    except (pa.ArrowException, OSError, KeyError):
+        raise InputError(f"{path}: holds no address records, or is damaged; write the run folder again") from None

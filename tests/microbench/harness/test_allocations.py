@@ -71,3 +71,13 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path):
         write_trace(tmp_path, tmp_path / "trace.txt", name="x", most=10)
     with pytest.raises(InputError, match="--name: 'two words' is no name; give one word"):
         write_trace(tmp_path, tmp_path / "trace.txt", name="two words", most=10)
+
+
+@pytest.mark.parametrize("content", [b"garbage", b""])
+def test_damaged_address_records_are_refused_with_their_file(tmp_path, content):
+    (tmp_path / "summary.json").write_text('{"metrics": {"device_bytes": {"pool": 4096}, "pool_tokens": 16}}')
+    (tmp_path / "resolved.json").write_text('{"allocator.name": {"value": "contiguous"}}')
+    (tmp_path / "addresses.parquet").write_bytes(content)
+    with pytest.raises(InputError, match=r"addresses\.parquet: holds no address records, or is damaged"):
+        write_trace(tmp_path, tmp_path / "trace.txt", name="x", most=10)
+    assert not (tmp_path / "trace.txt").exists()
