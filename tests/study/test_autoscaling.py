@@ -33,7 +33,7 @@ def scenario(router="least-requests", **changes):
 
 
 def log_of(case):
-    return _simulate(build(case, 0), case, range(6), None, False, True, True, None)
+    return _simulate(build(case, 0), case, range(6), None, False, True, None, None)
 
 
 def test_a_fleet_grows_under_a_burst_and_shrinks_after_it():
