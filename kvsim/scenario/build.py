@@ -93,6 +93,9 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     if not footprint.model.weights_known:
         known = "params_total_b is not known, and no field describes all weights, so step times cannot be estimated"
         raise ValueError(f"model.name: {footprint.model.name}: {known}")
+    stages, most = settings.pipeline_parallel, footprint.model.layers
+    if stages > most:
+        raise ValueError(f"pipeline_parallel: {stages} is more than the {most} layers of {footprint.model.name}")
     limit = settings.engine.max_model_len or footprint.model.max_context
     if limit is None:
         raise InputError(

@@ -60,3 +60,9 @@ def test_an_engine_that_has_no_stages_is_refused(run):
 
 def test_the_error_to_expect_on_stages_is_not_known(run):
     assert run("pipeline_parallel=2")["expected_error"]["tpot_median"] is None
+
+
+def test_more_stages_than_layers_are_refused(run):
+    said = run("pipeline_parallel=33", "pool.blocks=100", code=2)
+    assert "pipeline_parallel" in said
+    assert "32 layers" in said

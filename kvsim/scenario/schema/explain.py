@@ -26,6 +26,7 @@ TYPES = {
 ELSEWHERE_CALLED = {
     "tp": "tensor_parallel",
     "tensor_parallel_size": "tensor_parallel",
+    "disable_cuda_graph": "engine.enforce_eager",
     "max_seq_len": "engine.max_model_len",
     "context_length": "engine.max_model_len",
     "batch_size": "engine.max_num_seqs",

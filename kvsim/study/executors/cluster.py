@@ -39,7 +39,7 @@ def connected(cluster: str, jobs: int) -> Iterator[Workers]:
             LocalCluster(
                 n_workers=jobs,
                 threads_per_worker=1,
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",
                 worker_dashboard_address=None,
                 silence_logs=logging.CRITICAL,
             ) as local,

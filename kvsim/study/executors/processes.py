@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
@@ -22,6 +22,9 @@ from kvsim.study.executors.worker import END, READY, serve
 
 MOST_LOSSES = 3
 """A call that was lost with so many workers is not tried again: it is likely what kills them."""
+
+AHEAD = 2
+"""Calls that a worker has at once: the next one is there when it is done with the one before."""
 
 PRELOADED = ("kvsim.study.single",)
 """Loaded once and shared by all workers, so that one starts in milliseconds."""
@@ -43,7 +46,8 @@ class _Worker:
     process: BaseProcess
     connection: "Connection[Any, Any]"
     ready: bool = False
-    call: _Call | None = None
+    calls: deque[_Call] = field(default_factory=deque)
+    """Those that it has and has not answered, the one that it computes first."""
 
 
 class ProcessExecutor(Executor):
@@ -116,7 +120,7 @@ class ProcessExecutor(Executor):
     def _give_up(self, error: RunError) -> None:
         with self._lock:
             self._closing = self._killed = True
-            calls = [*self._waiting, *(worker.call for worker in self._workers if worker.call)]
+            calls = [*self._waiting, *(call for worker in self._workers for call in worker.calls)]
             self._waiting.clear()
         for call in calls:
             if not call.future.done():
@@ -132,22 +136,22 @@ class ProcessExecutor(Executor):
                 return False
             while self._waiting and (worker := self._free_worker()):
                 call = self._waiting.popleft()
-                if call.losses or call.future.set_running_or_notify_cancel():
-                    worker.call = call
+                if call.future.running() or call.future.set_running_or_notify_cancel():
+                    worker.calls.append(call)
                     with suppress(OSError):  # it has died, which is noticed when it is listened to
                         worker.connection.send_bytes(call.text)
-            return not self._closing or bool(self._waiting) or any(worker.call for worker in self._workers)
+            return not self._closing or bool(self._waiting) or any(worker.calls for worker in self._workers)
 
     def _free_worker(self) -> _Worker | None:
-        free = next((worker for worker in self._workers if worker.call is None), None)
-        if free is None and len(self._workers) < self._jobs:
+        free = min(self._workers, key=lambda worker: len(worker.calls), default=None)
+        if (free is None or free.calls) and len(self._workers) < self._jobs:
             here, there = multiprocessing.Pipe()
             process = self._context.Process(target=serve, args=(there,), daemon=True)  # type: ignore[attr-defined]
             process.start()
             there.close()
             free = _Worker(process, here)
             self._workers.append(free)
-        return free
+        return free if free is not None and len(free.calls) < AHEAD else None
 
     def _listen(self) -> None:
         heard = wait([self._wakes, *(worker.connection for worker in self._workers)])
@@ -161,9 +165,7 @@ class ProcessExecutor(Executor):
         if not worker.ready and text == READY:
             worker.ready = True
             return
-        call, worker.call = worker.call, None
-        if call is None:
-            return
+        call = worker.calls.popleft()
         fine, value = pickle.loads(text)
         if fine:
             call.future.set_result(value)
@@ -173,18 +175,23 @@ class ProcessExecutor(Executor):
     def _lose(self, worker: _Worker) -> None:
         self._workers.remove(worker)
         self._end(worker)
-        if worker.call is None:
-            return
-        call = worker.call
-        call.losses += 1
         if not worker.ready:
-            call.future.set_exception(
-                RunError(
-                    "a worker process could not start; in a script, call kvsim from under "
-                    '`if __name__ == "__main__":`, as for any pool of processes, or use one job'
+            for call in worker.calls:
+                call.future.set_exception(
+                    RunError(
+                        "a worker process could not start; in a script, call kvsim from under "
+                        '`if __name__ == "__main__":`, as for any pool of processes, or use one job'
+                    )
                 )
-            )
-        elif call.losses >= MOST_LOSSES:
+            return
+        if not worker.calls:
+            return
+        # It died in the first of its calls; the others it had not begun.
+        call = worker.calls.popleft()
+        with self._lock:
+            self._waiting.extendleft(reversed(worker.calls))
+        call.losses += 1
+        if call.losses >= MOST_LOSSES:
             call.future.set_exception(
                 LostWorkerError(f"{call.losses} worker processes died in it; were they out of memory?")
             )
@@ -200,8 +207,10 @@ class ProcessExecutor(Executor):
                 worker.connection.send_bytes(END)
         worker.connection.close()
         worker.process.join()
-        if self._killed and worker.call is not None and not worker.call.future.done():
-            worker.call.future.set_exception(LostWorkerError("its worker process was ended"))
+        if self._killed:
+            for call in worker.calls:
+                if not call.future.done():
+                    call.future.set_exception(LostWorkerError("its worker process was ended"))
 
 
 def _context() -> BaseContext:

@@ -1,11 +1,12 @@
-"""What runs in a worker process: one call after the other, as they come through its connection."""
+"""What runs in a worker process: one call after the other; meanwhile the next ones come through its connection."""
 
 import os
 import pickle
 import signal
 import threading
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import parent_process
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
 from typing import Any
 
 from kvsim.errors import RunError
@@ -18,18 +19,25 @@ END = b""
 
 
 def serve(connection: "Connection[Any, Any]") -> None:
-    """Answer each call with `(True, result)` or `(False, exception)` until `END` or until nobody listens any more.
+    """Answer each call with `(True, result)` or `(False, exception)` until `END`.
 
     An interrupt is the caller's business; a worker whose parent was killed ends at once, in the middle of a call too.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    try:
+    calls: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_receive, args=(connection, calls), daemon=True).start()
+    with suppress(OSError):
         connection.send_bytes(READY)
-        while call := connection.recv_bytes():
+        while call := calls.get():
             connection.send_bytes(_answer(call))
-    except (EOFError, OSError):
-        return
+
+
+def _receive(connection: "Connection[Any, Any]", calls: "SimpleQueue[bytes]") -> None:
+    try:
+        while True:
+            calls.put(connection.recv_bytes())
+    except (EOFError, OSError):  # the parent is gone
+        os._exit(1)
 
 
 def _answer(call: bytes) -> bytes:
@@ -47,10 +55,3 @@ def _failure(error: Exception) -> bytes:
     except Exception:
         text = pickle.dumps((False, RunError(f"{type(error).__name__}: {error}")))
     return text
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)

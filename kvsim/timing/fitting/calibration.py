@@ -179,10 +179,14 @@ class Calibration:
         return Parameters(self, gpu)
 
     def prefill_kernel(self, gpu: str) -> str:
-        """Which kind of prefill kernel fits that GPU better, or those that lend to it: `packed` or `by_head`."""
-        off = {}
+        """Which kind of prefill kernel fits that GPU better, or its own generation: `packed` or `by_head`.
+
+        Kernels that pack are written for a generation; of one that nobody measured none is expected.
+        """
+        off, arch = {}, device(gpu).arch
         for kind in ("by_head", "packed"):
-            lenders = [one for one in self._lenders(gpu, f"prefill_attention:{kind}") if one.family.endswith(kind)]
+            lenders = self._lenders(gpu, f"prefill_attention:{kind}")
+            lenders = [one for one in lenders if one.family.endswith(kind) and device(one.gpu).arch == arch]
             if lenders:
                 off[kind] = sum(one.median_abs_error for one in lenders) / len(lenders)
         return min(off, key=lambda kind: off[kind]) if off else "by_head"

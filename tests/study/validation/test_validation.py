@@ -19,6 +19,7 @@ from kvsim.study.validation.validate import sample_folder, validate
 from kvsim.timing.families.interface import starts
 from kvsim.timing.fitting.calibration import shipped
 from kvsim.timing.fitting.kernel_tables import read_folder
+from kvsim.timing.fitting.robust import Fitted
 
 KEYS = {
     "source",
@@ -113,18 +114,20 @@ def test_how_far_scales_may_differ_is_chosen_on_the_training_rows_alone():
     assert again.spread(train, held) == chosen
 
 
-def test_a_spread_that_fits_the_training_rows_better_is_chosen():
-    """Scales that differ by half between engines cannot be told by a spread of a hundredth."""
+def test_the_spread_that_predicts_held_out_training_rows_best_is_chosen():
+    class Told(Engines):
+        """Fits are right with one of the candidates alone."""
+
+        def fits(self, train, groups, only=(), priors=None, spread=None):
+            scale = 1.0 if spread == SPREADS[1] else 3.0
+            values = starts(ServedTime()) | {"linear_scale": scale, "experts_scale": scale}
+            return {name: Fitted(values, {}, 1) for name in dict.fromkeys(self.engine)}
+
     runs = served()
-    engines = Engines(runs, features(runs, shipped()))
-    held = np.array([f"{index % 6}" for index in range(len(runs))])
-    everything = np.ones(len(runs), dtype=bool)
-    truth = starts(ServedTime())
-    for name, scale in zip(sorted(set(engines.engine)), (0.5, 1.0, 2.0), strict=False):
-        mine = engines.engine == name
-        rows = {key: column[mine] for key, column in engines.features.items()}
-        engines.seconds[mine] = ServedTime().seconds(truth | {"linear_scale": scale, "experts_scale": scale}, rows)
-    assert engines.spread(everything, held) > SPREADS[0]
+    engines = Told(runs, features(runs, shipped()))
+    engines.seconds = ServedTime().seconds(starts(ServedTime()), engines.features)
+    held = np.array([architecture(run.model) for run in runs])
+    assert engines.spread(np.ones(len(runs), dtype=bool), held) == SPREADS[1]
 
 
 def test_models_of_one_shape_are_held_out_together():
