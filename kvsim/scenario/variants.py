@@ -32,13 +32,20 @@ def load_varied(
     """Each variant of a scenario file with each combination of values, by name, the last key changing fastest.
 
     A name says the variant, where the file has some, and each key's last word with its value. InputError where a key
-    is varied twice, and with every mistake of the first combination that has any.
+    is varied twice or is what variants differ in, and with every mistake of the first combination that has any.
     """
     keys = [key for key, _ in choices]
     if len(set(keys)) < len(keys):
         raise InputError(
             f"--vary {next(key for key in keys if keys.count(key) > 1)}: is given twice; put both together"
         )
+    for scenario in load_all(path, overrides):
+        for key in keys:
+            if any(origin.kind == "variant" and _touch(key, known) for known, origin in scenario.origins.items()):
+                raise InputError(
+                    f"--vary {key}: variant {scenario.variant} sets it itself, and would be another under its name; "
+                    "vary a key that no variant sets"
+                )
     words = [key.rpartition(".")[2] for key in keys]
     shown = words if len(set(words)) == len(words) else keys
     made = []
@@ -48,6 +55,11 @@ def load_varied(
         for scenario in load_all(path, overrides, changes):
             made.append((" ".join([scenario.variant, *said] if scenario.variant else said), scenario))
     return made
+
+
+def _touch(key: str, other: str) -> bool:
+    """One of two dotted keys is the other, or lies below it."""
+    return f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}.")
 
 
 def _parted(text: str) -> list[str]:

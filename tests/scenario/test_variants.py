@@ -65,3 +65,12 @@ def test_a_value_that_does_not_fit_is_refused_like_any_other(path):
         load_varied(path, ["seed=x"], [("allocator.block_size", ["16"])])
     with pytest.raises(InputError, match="--vary seed: is given twice"):
         load_varied(path, [], [("seed", ["1"]), ("seed", ["2"])])
+
+
+@pytest.mark.parametrize("key", ["allocator", "allocator.name", "allocator.block_size"])
+def test_what_the_variants_of_the_file_differ_in_cannot_be_varied_under_their_names(path, key):
+    path.write_text(SCENARIO + "variants: {a: {}, b: {allocator: {name: paged, block_size: 32}}}\n")
+    if key == "allocator.block_size":
+        path.write_text(SCENARIO + "variants: {a: {}, b: {allocator.block_size: 32}}\n")
+    with pytest.raises(InputError, match=f"--vary {key}: variant b sets it itself"):
+        load_varied(path, [], [(key, ["16", "8"])])

@@ -227,6 +227,7 @@ def _from_scenario(args: argparse.Namespace) -> dict[str, int]:
     from kvsim.catalog.engines import profile
     from kvsim.scenario.build import build
     from kvsim.scenario.deployment import SCHEMES, chosen
+    from kvsim.workload.answered import answered_at_once
 
     loaded = scenario.load_all(args.scenario)[0]
     settings = loaded.settings
@@ -268,7 +269,7 @@ def _from_scenario(args: argparse.Namespace) -> dict[str, int]:
         # Lengths are asked for here, whatever the card has room for.
         loaded = scenario.load_all(args.scenario, ["pool.tokens=1000000"])[0]
     workload = build(loaded, loaded.seed).workload
-    tokens = [request.prompt_tokens + request.output_tokens for request in islice(workload, SAMPLED)]
+    tokens = [request.prompt_tokens + request.output_tokens for request in islice(answered_at_once(workload), SAMPLED)]
     p95 = quantile(tokens, 0.95)
     return {"mean": round(sum(tokens) / len(tokens)), "p95": round(p95 or 0)}
 

@@ -12,6 +12,12 @@ RECORDED = {"TTFT": "ttft_s.mean", "TPOT": "tpot_s.mean", "E2E": "e2e_s.mean"}
 """What a line says of a recorded run."""
 
 
+BASELINES = (
+    "bytes, line: median |error| of the two baselines on the same rows: bytes over the data sheet's bandwidth, and one "
+    "straight line in tokens and KV bytes."
+)
+
+
 def add(subparsers: Any) -> None:
     """Say what the verb takes."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
@@ -96,9 +102,9 @@ def _print(args: argparse.Namespace, found: Mapping[str, Any]) -> None:
     from kvsim.cli.show import Justify, console, print_rows, print_text
 
     out = console(args)
-    columns: list[tuple[str, Justify]] = [("source", "left"), ("family", "left"), ("n", "right")]
+    columns: list[tuple[str, Justify]] = [("source\n  family", "left"), ("n", "right")]
     columns += [(f"{name}\n|error| %", "right") for name in ("median", "p90")]
-    columns += [("bias\n%", "right"), ("datasheet\nmedian %", "right"), ("line\nmedian %", "right")]
+    columns += [("bias\n%", "right"), ("bytes\n%", "right"), ("line\n%", "right")]
     titles = {
         "unseen_model": "Unseen shapes and models, on GPUs that were fitted",
         "unseen_gpu": "Unseen GPUs: data sheet and the other GPUs' efficiencies",
@@ -111,6 +117,7 @@ def _print(args: argparse.Namespace, found: Mapping[str, Any]) -> None:
         print_text(out, title, "bold")
         print_rows(args, columns, [_row(one) for one in rows])
         out.print()
+    print_text(out, BASELINES, "dim")
     for goal in found["summary"]["targets"]:
         print_text(out, goal_line(goal))
     for run in found["recorded_runs"]:
@@ -139,8 +146,8 @@ def goal_line(goal: Mapping[str, Any]) -> str:
 def _row(one: Mapping[str, Any]) -> list[str]:
     kind = "" if one["kind"] == "kernel" else f" ({one['kind']})"
     return [
-        one["source"].removesuffix(".csv"),
-        one["family"] + kind,
+        # Under the name of its table, so that a row fits in 80 columns.
+        one["source"].removesuffix(".csv") + "\n  " + one["family"] + kind,
         f"{one['n']:,}",
         _percent(one["median_abs_error"]),
         _percent(one["p90_abs_error"]),

@@ -51,13 +51,14 @@ def test_a_write_past_a_buffer_is_seen_with_its_line(builds):
     assert "stream.h:" in ran.err
 
 
+TWO_LAYOUTS = Change("bench/kv_cache.h", "return {0, 1, 8, 16, 32, 64, 128};", "return {0, 16};")
 SMALL_GPU = {"sm_count": 1, "l2_bytes": 1024}
 """On which few blocks of threads fill small buffers."""
 
 
 def test_threads_do_not_race(builds, tmp_path):
-    program = emulated(builds, *FEW, flags=THREAD)
-    only = ("--verify-only", "--only", "kv_read,decode_attn")
+    program = emulated(builds, TWO_LAYOUTS, *FEW, flags=THREAD)
+    only = ("--verify-only", "--only", "decode_attn")
     ran = run(program, *only, gpu=SMALL_GPU, folder=tmp_path, TSAN_OPTIONS="halt_on_error=1")
     assert "ThreadSanitizer" not in ran.err
     assert ran.code == 0
@@ -65,7 +66,7 @@ def test_threads_do_not_race(builds, tmp_path):
 
 def test_a_missing_barrier_is_a_race_with_both_lines(builds, tmp_path):
     missing = Change(DECODE, "    __syncthreads();  // before rows are written again", "")
-    program = emulated(builds, missing, *FEW, flags=THREAD)
+    program = emulated(builds, missing, TWO_LAYOUTS, *FEW, flags=THREAD)
     only = ("--verify-only", "--only", "decode_attn")
     ran = run(program, *only, gpu=SMALL_GPU, folder=tmp_path, TSAN_OPTIONS="halt_on_error=1:exitcode=66")
     assert ran.code == 66
