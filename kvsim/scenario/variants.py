@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from kvsim.errors import InputError
+from kvsim.scenario.layers import read_layers
 from kvsim.scenario.resolve import Scenario, load_all
 
 _OPENING, _CLOSING = "{[(", "}])"
@@ -39,11 +40,12 @@ def load_varied(
         raise InputError(
             f"--vary {next(key for key in keys if keys.count(key) > 1)}: is given twice; put both together"
         )
-    for scenario in load_all(path, overrides):
+    # Read, not checked: what is varied may be what the file leaves open.
+    for variant, layer in read_layers(os.fspath(path)).variants.items():
         for key in keys:
-            if any(origin.kind == "variant" and _touch(key, known) for known, origin in scenario.origins.items()):
+            if any(_touch(key, known) for known in layer.origins):
                 raise InputError(
-                    f"--vary {key}: variant {scenario.variant} sets it itself, and would be another under its name; "
+                    f"--vary {key}: variant {variant} sets it itself, and would be another under its name; "
                     "vary a key that no variant sets"
                 )
     words = [key.rpartition(".")[2] for key in keys]

@@ -74,3 +74,11 @@ def test_what_the_variants_of_the_file_differ_in_cannot_be_varied_under_their_na
         path.write_text(SCENARIO + "variants: {a: {}, b: {allocator.block_size: 32}}\n")
     with pytest.raises(InputError, match=f"--vary {key}: variant b sets it itself"):
         load_varied(path, [], [(key, ["16", "8"])])
+
+
+def test_what_the_file_leaves_open_can_be_varied(path):
+    path.write_text(SCENARIO.replace("rate: 4/s, ", ""))
+    with pytest.raises(InputError, match="rate: is missing"):
+        load_varied(path, [], [("seed", ["1"])])
+    made = load_varied(path, [], [("workload.rate", ["1/s", "2/s"])])
+    assert [one.settings.workload.rate for _, one in made] == [1.0, 2.0]
