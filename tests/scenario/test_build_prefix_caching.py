@@ -85,7 +85,11 @@ def test_requests_begin_with_the_system_prompt() -> None:
         ({"engine": "static", "allocator": CACHED}, "allocator.prefix_caching: true is on, but the static"),
         ({"engine": {"victim": "largest"}}, "engine.victim: largest others would find blocks that were never"),
         ({"workload": TRAFFIC | {"samples": 2, "beam": {"turnover": 0.1}}}, "paged without prefix_caching"),
-        ({"workload": TRAFFIC | {"prefix": {"tokens": 700}}}, "give at most 699, or longer prompts"),
+        ({"workload": TRAFFIC | {"prefix": {"tokens": 700}}}, "give at most 699, or give longer prompts"),
+        (
+            {"workload": TRAFFIC | {"prompt_tokens": 1, "prefix": {"tokens": 9}}},
+            "leave workload.prefix out, or give longer prompts",
+        ),
         ({"workload": TRAFFIC | {"prefix": {}}}, "workload.prefix.tokens: is missing"),
         ({"workload": {"trace": "azure-conv-2023", "prefix": {"tokens": 9}}}, "a trace brings its own"),
         ({"allocator": {"name": "reserve", "prefix_caching": True}}, "prefix_caching"),

@@ -102,7 +102,8 @@ def _prefix(workload: Plain) -> Iterator[Mistake]:
     tokens, longest = prefix.get("tokens"), lengths.get("value", lengths.get("max"))
     if isinstance(tokens, int) and isinstance(longest, int) and tokens >= longest:
         problem = f"leaves nothing of prompts of at most {longest} tokens, which include it"
-        yield Mistake("workload.prefix.tokens", tokens, problem, f"give at most {longest - 1}, or longer prompts")
+        fewer = f"give at most {longest - 1}" if longest > 1 else "leave workload.prefix out"
+        yield Mistake("workload.prefix.tokens", tokens, problem, f"{fewer}, or give longer prompts")
 
 
 _EXAMPLES = {
