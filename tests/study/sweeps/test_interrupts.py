@@ -15,6 +15,13 @@ from tests.study.sweeps.small import YAML, table
 GRID = ("--grid", "workload.rate=2/s,4/s,8/s", "--grid", "pool.tokens=4096,8192", "--set", "workload.requests=200")
 REPLICATIONS = ("--replications", "3")
 RUNS = 18
+INTERRUPTIBLE = (
+    "import signal, sys\n"
+    "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    "from kvsim.cli.main import main\n"
+    "sys.exit(main())\n"
+)
+"""A process that was started in the background by a shell ignores interrupts, unless it says otherwise."""
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +36,7 @@ def study(tmp_path_factory):
 
 def started(arguments, folder, jobs):
     """The study as a process of its own, of which some pieces are done."""
-    command = [sys.executable, "-m", "kvsim.cli.main", *arguments, "--jobs", str(jobs), "-o", str(folder), "--json"]
+    command = [sys.executable, "-c", INTERRUPTIBLE, *arguments, "--jobs", str(jobs), "-o", str(folder), "--json"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     until(lambda: len(list((folder / PIECES).glob("*.jsonl"))) >= 2, "pieces")
     return process
