@@ -46,7 +46,7 @@ def test_a_write_past_a_buffer_is_seen_with_its_line(builds):
     loop = "at < a.vectors; at += stride) a.to[at] = a.from[at];"
     beyond = Change("kernels/stream.h", loop, loop.replace("<", "<="))
     ran = run(emulated(builds, beyond, *FEW, flags=ADDRESS_ALONE), "--verify-only", "--only", "hbm", **QUIET)
-    assert ran.code not in (0, 1)
+    assert ran.code != 0
     assert "AddressSanitizer: heap-buffer-overflow" in ran.err
     assert "stream.h:" in ran.err
 
