@@ -19,8 +19,8 @@ from kvsim.request import PS_PER_S
 from kvsim.step import StepPlan
 from kvsim.timing.fitted import FittedRange
 from kvsim.timing.interface import Anew, Line
+from kvsim.timing.moves import Moves
 from kvsim.timing.steps.graphs import Graphs
-from kvsim.timing.steps.moves import Moves
 
 LEAST_SHARE = 1e-6
 """The least efficiency; below it one step of a large model would outlast the 64-bit clock."""

@@ -1,39 +1,18 @@
-"""What a step moves beside its kernels: slots copied inside the memory, pages mapped into it, slots swapped out.
-
-Measured on this GPU where it was, piece by piece; else as the data sheet says. Whole picoseconds a slot or page, so
-that sums are exact.
-"""
+"""What moving KV takes where this GPU has measured it, piece by piece; else as the data sheet says."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kvsim.request import PS_PER_S
-from kvsim.step import StepPlan
 from kvsim.timing.families.device import MIB
 from kvsim.timing.families.interface import MICROSECOND, Values
 from kvsim.timing.families.measured.lines import GB
+from kvsim.timing.moves import Moves
 
 CHUNK_BYTES = 2 * MIB
 """The physical memory that a mapping benchmark maps at a time: CUDA's granularity. Smaller pages were not measured."""
 SWAPS = ("swap_blocks:batch", "swap_blocks:loop")
 """How engines copy blocks to the host and back: batched calls (vLLM since CUDA 12.8), else a call for each block."""
-
-
-@dataclass(frozen=True, slots=True)
-class Moves:
-    """Picoseconds of a slot copied or gathered, of a page mapped, of a slot swapped."""
-
-    copied_ps: int
-    mapped_ps: int
-    swapped_ps: int
-
-    def of(self, plan: StepPlan) -> int:
-        """What a step moves, whatever it computes."""
-        return (
-            self.copied_ps * (plan.copied_slots + plan.gathered_slots)
-            + self.mapped_ps * plan.mapped_pages
-            + self.swapped_ps * plan.swapped_slots
-        )
 
 
 def measured_moves(

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kvsim.timing.steps.moves import CHUNK_BYTES, Moves, measured_moves
+from kvsim.timing.moves import Moves
+from kvsim.timing.steps.moves import CHUNK_BYTES, measured_moves
 from tests.batches import step_of
 
 BASE = Moves(copied_ps=10, mapped_ps=20, swapped_ps=30)
