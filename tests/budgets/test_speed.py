@@ -49,12 +49,19 @@ def test_help_starts_within_its_budget(pace):
     assert cost.cpu_s <= 0.15 * pace
 
 
+def test_a_whole_run_of_w_4000_stays_small(traces):
+    cost = best_of(2, *bench_run(traces["w_4000"]))
+    report("kvsim run w_4000", cost.peak_mb, "MB", 150, 1)
+    assert cost.peak_mb <= 150
+
+
+# Neighbours on a shared machine slow what needs memory by half and the yardstick, which needs none, by nothing: seconds
+# are shown and judged by `make bench`, on a machine that is quiet.
+@pytest.mark.slow
 def test_a_whole_run_of_w_4000_stays_within_its_budget(traces, pace):
     cost = best_of(3, *bench_run(traces["w_4000"]))
     report("kvsim run w_4000", cost.cpu_s, "CPU s", 1.5, pace)
-    report("kvsim run w_4000", cost.peak_mb, "MB", 150, 1)
     assert cost.cpu_s <= 1.5 * pace
-    assert cost.peak_mb <= 150
 
 
 # A minute of runs whose difference is what a busy machine spreads most: shown and judged by `make bench`.

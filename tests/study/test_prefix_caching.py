@@ -1,6 +1,7 @@
 """What prefix caching changes in the results of a run: hits, hits after preemption, what is cached."""
 
 import json
+from functools import cache
 
 import pytest
 
@@ -22,6 +23,12 @@ def result(cached=True, check=True, allocator=None, **changes):
     return run(
         Scenario.from_dict(BASE | {"allocator": allocator, "workload": TRAFFIC} | changes, name=name), check=check
     )
+
+
+@cache
+def mooncake(tokens):
+    """The packaged conversations with a pool of so many tokens, once for all who look at them."""
+    return result(check=False, pool={"tokens": tokens}, workload={"trace": "mooncake-conversation"})
 
 
 def test_all_but_the_first_request_find_the_system_prompt():
@@ -84,7 +91,7 @@ def test_with_room_for_everything_a_trace_finds_what_an_endless_cache_holds():
             seen.add(before)
             hit_tokens += 16 * going
         asked_tokens += content.tokens
-    found = result(check=False, pool={"tokens": 10_000_000}, workload={"trace": "mooncake-conversation"})
+    found = mooncake(10_000_000)
     assert found.metrics["hit_tokens"] == hit_tokens > 700_000
     assert found.metrics["hit_rate"] == hit_tokens / asked_tokens
     assert any("in blocks of 512 tokens" in note for note in found.notes)
@@ -188,7 +195,7 @@ def test_what_a_sample_or_a_request_that_comes_back_finds_of_its_own_is_own():
 
 
 def test_the_first_block_of_every_mooncake_conversation_is_the_systems():
-    found = result(check=False, pool={"tokens": 10_000_000}, workload={"trace": "mooncake-conversation"})
+    found = mooncake(10_000_000)
     requests = found.requests
     assert (requests["hit_system_tokens"].iloc[1:] == 512).all()
     assert layer(found, "unknown") == found.metrics["hit_tokens"] - layer(found, "system") > 0
@@ -198,8 +205,7 @@ def test_the_first_block_of_every_mooncake_conversation_is_the_systems():
 
 
 def test_what_a_smaller_pool_misses_was_cached_once():
-    large = result(check=False, pool={"tokens": 10_000_000}, workload={"trace": "mooncake-conversation"})
-    small = result(check=False, pool={"tokens": 200_000}, workload={"trace": "mooncake-conversation"})
+    large, small = mooncake(10_000_000), mooncake(200_000)
     # Whoever comes at once finds what is still being computed in both; all else that is missed was evicted.
     missed = large.metrics["hit_tokens"] - small.metrics["hit_tokens"]
     assert small.metrics["regret_tokens"] == small.requests["regret_tokens"].sum() == missed > 0
@@ -209,8 +215,7 @@ def test_what_a_smaller_pool_misses_was_cached_once():
 
 
 def test_reuse_lies_within_the_pool_and_further_apart_than_the_pool_is_regret():
-    small = result(check=False, pool={"tokens": 200_000}, workload={"trace": "mooncake-conversation"})
-    large = result(check=False, pool={"tokens": 10_000_000}, workload={"trace": "mooncake-conversation"})
+    large, small = mooncake(10_000_000), mooncake(200_000)
     assert small.metrics["reuse_distance_tokens"]["p50"] < 200_000 < large.metrics["reuse_distance_tokens"]["max"]
 
 
@@ -244,7 +249,7 @@ def test_kv_events_without_a_cache_are_refused():
 
 
 def test_the_table_says_where_hits_come_from_and_what_is_evicted():
-    small = result(check=False, pool={"tokens": 200_000}, workload={"trace": "mooncake-conversation"})
+    small = mooncake(200_000)
     headings = {group.heading: group for group in comparison_table([small])}
     rows = {row.label: row.text(0) for row in headings["Prefixes found cached, p50 / p99"].rows}
     assert rows["  of it system"] == f"{layer(small, 'system'):,}"

@@ -23,6 +23,7 @@ def everything(microbench, cublas, tmp_path_factory):
     return run(microbench, "--cublas", cublas, "--frag", trace)
 
 
+@pytest.mark.cuda
 def test_reading_kv_is_right_to_the_last_bit_in_every_layout(microbench):
     ran = run(microbench, "--only", "kv_read")
     points = ran.points("kv_read")
@@ -31,6 +32,7 @@ def test_reading_kv_is_right_to_the_last_bit_in_every_layout(microbench):
     assert ran.code == 0
 
 
+@pytest.mark.cuda
 def test_without_a_gpu_there_is_one_line_and_exit_code_77(microbench):
     ran = run(microbench, EMU_DEVICES="0")
     assert ran.code == NO_GPU
