@@ -113,6 +113,21 @@ def simulate(
         flushes=flushes,
         slo_classes=slo_classes,
     )
+    return simulate_under(conditions, requests, scheduler, timing, on_end=on_end, after=after, over=over, pieces=pieces)
+
+
+def simulate_under(
+    conditions: Conditions,
+    requests: Iterable[Request],
+    scheduler: Scheduler,
+    timing: StepTiming,
+    *,
+    on_end: OnEnd | None = None,
+    after: After | None = None,
+    over: Over | None = None,
+    pieces: Pieces | None = None,
+) -> RunLog:
+    """See `simulate`, with what holds in one piece."""
     world = World(requests, conditions, after, on_end, over)
     replica = world.replica(scheduler, timing, pieces=pieces)
     world.serve(replica, [replica])
@@ -140,6 +155,7 @@ class World:
         if not self._known:
             where = " within the 64-bit clock" if first else ""
             raise InputError(f"the workload has no requests{where}; a run needs at least one")
+        self._need: int | None = None
         self.clock = Clock()
         self._stream = chain(first, stream)
         self._feedback = None if after is None else Feedback(self.clock, self._stream, after, stops=stops)
@@ -177,9 +193,7 @@ class World:
             timing,
             recording,
             max_model_len=given.max_model_len,
-            reference_need=median_low(
-                first_need(scheduler, entering(request, given.max_model_len)) for request in self._known
-            ),
+            reference_need=self._reference_need(scheduler),
             # What a leap evicts is told when it is over, and whoever follows it must know at once.
             leaps=not (given.stepwise or given.addresses or follower is not None),
             horizon_ps=given.horizon_ps,
@@ -189,6 +203,13 @@ class World:
             over=self._over,
             number=number,
         )
+
+    def _reference_need(self, scheduler: Scheduler) -> int:
+        """By what holes are judged while nothing waits; worked out once, as the replicas of a world are alike."""
+        if self._need is None:
+            longest = self._conditions.max_model_len
+            self._need = median_low(first_need(scheduler, entering(request, longest)) for request in self._known)
+        return self._need
 
     def serve(self, door: Door, replicas: Sequence[Replica]) -> None:
         """Let requests come in at `door` until all that `replicas` got have ended, or up to the horizon."""

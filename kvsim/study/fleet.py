@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvsim.engine.fleet import FleetLog, simulate_fleet
-from kvsim.engine.run import Conditions
 from kvsim.metrics.columns import TYPES
 from kvsim.metrics.fleet import joined
 from kvsim.metrics.result import Result
@@ -17,10 +16,8 @@ from kvsim.request import PS_PER_S
 from kvsim.scenario.build import Simulation, build
 from kvsim.scenario.resolve import Scenario
 from kvsim.step import ENDS
-from kvsim.study.notes import notes_of
-from kvsim.study.outcome import as_given, outcome_of, resolved
+from kvsim.study.outcome import conditions_of, outcome_of, result_of
 from kvsim.study.reporter import Progress, reporter
-from kvsim.version import __version__
 
 PARTS = 16
 """Into so many pieces the replicas of a fleet are cut for an executor: each makes all the requests, and serves its own.
@@ -74,29 +71,15 @@ def run_fleet(
         paid_ps = log.paid_ps
     end_ps = max(run.end_ps for run in runs)
     whole = joined(runs, end_ps=end_ps)
-    each = [metrics(joined([run], end_ps=end_ps)) for run in runs]
+    alone = [joined([run], end_ps=end_ps) for run in runs]
     name = scenario.settings.fleet.router.name if scenario.settings.fleet else ""
-    return Result(
-        name=scenario.label,
-        seed=seed,
-        version=__version__,
-        scenario_given=as_given(scenario),
-        scenario_resolved=resolved(scenario, seed),
-        provenance=simulation.provenance | {"fleet": f"{replicas} replicas, router {name}"},
-        expected_error=simulation.expected_error,
-        not_modelled=[*simulation.not_modelled, "The time that a router takes, and how old what it knows is."],
-        notes=notes_of(scenario, simulation, whole),
-        published=scenario.settings.published or {},
-        metrics=metrics(whole),
-        pools=[
-            pool | {"replica": number}
-            for number, run in enumerate(runs)
-            for pool in pools(joined([run], end_ps=end_ps))
-        ],
-        tables=FleetTables(_rows(each, paid_ps or [end_ps] * replicas), runs if keep else ()),
-        refusals=whole.requests.refusals,
-        wall_s=time.perf_counter() - started,
-    )
+    rows = _rows([metrics(one) for one in alone], paid_ps or [end_ps] * replicas)
+    result = result_of(scenario, simulation, seed, whole, tables=FleetTables(rows, runs if keep else ()))
+    result.provenance = result.provenance | {"fleet": f"{replicas} replicas, router {name}"}
+    result.not_modelled = [*result.not_modelled, "The time that a router takes, and how old what it knows is."]
+    result.pools = [pool | {"replica": number} for number, one in enumerate(alone) for pool in pools(one)]
+    result.wall_s = time.perf_counter() - started
+    return result
 
 
 def work(part: Part) -> list[Run]:
@@ -117,7 +100,7 @@ def _simulate(
     into: Callable[[int], Pieces] | None,
     progress: Progress | None,
 ) -> FleetLog:
-    settings, routing = scenario.settings, simulation.routing
+    routing = simulation.routing
     assert routing is not None
     return simulate_fleet(
         simulation.workload,
@@ -125,19 +108,7 @@ def _simulate(
         simulation.another,
         simulation.timing,
         routing,
-        Conditions(
-            max_model_len=simulation.max_model_len,
-            window=settings.window.until,
-            warmup_ps=settings.window.warmup,
-            horizon_ps=settings.horizon,
-            max_queued=settings.engine.max_queued_requests,
-            stepwise=stepwise,
-            check=check,
-            layers=simulation.workload.layers() if simulation.scheduler.allocator.caches else None,
-            warm=tuple(simulation.workload.warm(simulation.scheduler.allocator.pool_slots)),
-            flushes=simulation.flushes,
-            slo_classes=tuple(simulation.slo.classes),
-        ),
+        conditions_of(scenario, simulation, stepwise=stepwise, check=check),
         only=only,
         on_end=reporter(scenario, simulation, progress),
         after=simulation.workload.after if simulation.workload.closed else None,

@@ -1,12 +1,16 @@
 """From what a replica leaves behind to what a Result is made of."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kvsim.engine.run import RunLog
-from kvsim.metrics.summary import Moved, Run
+from kvsim.engine.run import Conditions, RunLog
+from kvsim.metrics.result import Result
+from kvsim.metrics.summary import Moved, Run, metrics, pools
 from kvsim.scenario.build import Simulation
 from kvsim.scenario.resolve import Scenario
 from kvsim.scenario.schema.settings import Settings
+from kvsim.study.notes import notes_of
+from kvsim.version import __version__
 
 
 def outcome_of(log: RunLog, simulation: Simulation, settings: Settings) -> Run:
@@ -37,6 +41,63 @@ def outcome_of(log: RunLog, simulation: Simulation, settings: Settings) -> Run:
         residency=recording.cache.residency if recording.cache else None,
         left_range=[] if recording.fitted is None else [str(outside) for outside in recording.fitted.outside()],
         flushes=tuple(recording.flushes),
+    )
+
+
+def conditions_of(
+    scenario: Scenario,
+    simulation: Simulation,
+    *,
+    stepwise: bool,
+    check: bool,
+    addresses: bool = False,
+    kv_events: bool = False,
+) -> Conditions:
+    """What holds for the run, or for each replica of its fleet."""
+    settings, allocator = scenario.settings, simulation.scheduler.allocator
+    return Conditions(
+        max_model_len=simulation.max_model_len,
+        window=settings.window.until,
+        warmup_ps=settings.window.warmup,
+        horizon_ps=settings.horizon,
+        max_queued=settings.engine.max_queued_requests,
+        stepwise=stepwise,
+        check=check,
+        addresses=addresses,
+        layers=simulation.workload.layers() if allocator.caches else None,
+        kv_events=kv_events,
+        warm=tuple(simulation.workload.warm(allocator.pool_slots)),
+        flushes=simulation.flushes,
+        slo_classes=tuple(simulation.slo.classes),
+    )
+
+
+def result_of(
+    scenario: Scenario,
+    simulation: Simulation,
+    seed: int,
+    outcome: Run,
+    *,
+    tables: Mapping[str, Mapping[str, Sequence[Any]]],
+    kv_events: Iterable[Mapping[str, Any]] | None = None,
+) -> Result:
+    """The Result of what a run, or the replicas of a fleet together, left behind."""
+    return Result(
+        name=scenario.label,
+        seed=seed,
+        version=__version__,
+        scenario_given=as_given(scenario),
+        scenario_resolved=resolved(scenario, seed),
+        provenance=simulation.provenance,
+        expected_error=simulation.expected_error,
+        not_modelled=simulation.not_modelled,
+        notes=notes_of(scenario, simulation, outcome),
+        published=scenario.settings.published or {},
+        metrics=metrics(outcome),
+        pools=pools(outcome),
+        tables=tables,
+        refusals=outcome.requests.refusals,
+        kv_events=kv_events,
     )
 
 

@@ -3,18 +3,15 @@
 import time
 from concurrent.futures import Executor
 
-from kvsim.engine.run import simulate
+from kvsim.engine.run import simulate_under
 from kvsim.errors import InputError
 from kvsim.metrics.result import Result
-from kvsim.metrics.summary import metrics, pools
 from kvsim.metrics.tables import Pieces, Tables
 from kvsim.scenario.build import build
 from kvsim.scenario.resolve import Scenario
 from kvsim.study.fleet import run_fleet
-from kvsim.study.notes import notes_of
-from kvsim.study.outcome import as_given, outcome_of, resolved
+from kvsim.study.outcome import conditions_of, outcome_of, result_of
 from kvsim.study.reporter import Progress, reporter
-from kvsim.version import __version__
 
 
 def run(
@@ -67,44 +64,24 @@ def run(
     if caches:
         simulation.workload.follow()
     started = time.perf_counter()
-    log = simulate(
+    log = simulate_under(
+        conditions_of(scenario, simulation, stepwise=stepwise, check=check, addresses=addresses, kv_events=kv_events),
         simulation.workload,
         simulation.scheduler,
         simulation.timing,
-        max_model_len=simulation.max_model_len,
-        window=settings.window.until,
-        warmup_ps=settings.window.warmup,
-        horizon_ps=settings.horizon,
-        max_queued=settings.engine.max_queued_requests,
-        stepwise=stepwise,
-        check=check,
-        addresses=addresses,
-        layers=simulation.workload.layers() if caches else None,
-        kv_events=kv_events,
         on_end=reporter(scenario, simulation, progress),
         after=simulation.workload.after if simulation.workload.closed else None,
         over=simulation.workload.over if caches else None,
         pieces=pieces,
-        warm=simulation.workload.warm(simulation.scheduler.allocator.pool_slots),
-        flushes=simulation.flushes,
-        slo_classes=tuple(simulation.slo.classes),
     )
     recording, outcome = log.recording, outcome_of(log, simulation, settings)
-    return Result(
-        name=scenario.label,
-        seed=seed,
-        version=__version__,
-        scenario_given=as_given(scenario),
-        scenario_resolved=resolved(scenario, seed),
-        provenance=simulation.provenance,
-        expected_error=simulation.expected_error,
-        not_modelled=simulation.not_modelled,
-        notes=notes_of(scenario, simulation, outcome),
-        published=settings.published or {},
-        metrics=metrics(outcome),
-        pools=pools(outcome),
+    result = result_of(
+        scenario,
+        simulation,
+        seed,
+        outcome,
         tables=Tables(recording.requests, recording.memory, outcome.addresses) if pieces is None else pieces.tables(),
-        refusals=recording.requests.refusals,
         kv_events=recording.cache.events if recording.cache else None,
-        wall_s=time.perf_counter() - started,
     )
+    result.wall_s = time.perf_counter() - started
+    return result

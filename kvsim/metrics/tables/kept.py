@@ -1,9 +1,10 @@
 """The tables of a run whose records were all kept in memory."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 
 from kvsim.metrics.memory import AddressLog, MemoryRecorder
 from kvsim.metrics.requests import RequestLog
+from kvsim.metrics.tables.made import MadeTables
 from kvsim.metrics.tables.rows import (
     MemoryRows,
     Table,
@@ -15,14 +16,14 @@ from kvsim.metrics.tables.rows import (
 )
 
 
-class Tables(Mapping[str, Table]):
+class Tables(MadeTables):
     """ "requests", "steps", "memory", "events" and "preemptions" of a run, each built once, on first use.
 
     And "addresses", where they were recorded. The columns are those of `columns.COLUMNS`.
     """
 
     def __init__(self, requests: RequestLog, memory: MemoryRecorder, addresses: AddressLog | None = None) -> None:
-        self._makers: dict[str, Callable[[], Table]] = {
+        makers: dict[str, Callable[[], Table]] = {
             "requests": lambda: request_rows(requests.ended),
             "steps": lambda: step_rows(memory.series),
             "memory": lambda: MemoryRows(memory.pool_slots, has_holes=memory.has_holes).of(
@@ -32,16 +33,5 @@ class Tables(Mapping[str, Table]):
             "preemptions": lambda: preemption_rows(requests.losses),
         }
         if addresses is not None:
-            self._makers["addresses"] = lambda: address_rows(addresses)
-        self._made: dict[str, Table] = {}
-
-    def __getitem__(self, name: str) -> Table:
-        if name not in self._made:
-            self._made[name] = self._makers[name]()
-        return self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
-
-    def __len__(self) -> int:
-        return len(self._makers)
+            makers["addresses"] = lambda: address_rows(addresses)
+        super().__init__(makers)
