@@ -65,3 +65,10 @@ def _seed(text: str) -> int:
             f"{text!r} is no seed; a seed is a whole number, 0 or more, of at most 128 bits"
         )
     return seed
+
+
+def whole(text: str) -> int:
+    """A number of the command line that counts something."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
+    return int(text)

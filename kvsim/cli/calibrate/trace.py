@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from kvsim.cli.studies.options import whole
+from kvsim.cli.options import whole
 
 
 def add(actions: Any) -> None:

@@ -2,6 +2,8 @@
 
 import argparse
 
+from kvsim.cli.options import whole
+
 
 def add_study_options(parser: argparse.ArgumentParser) -> None:
     """How many replications, on which workers, into which folder."""
@@ -27,10 +29,3 @@ def add_worker_options(parser: "argparse.ArgumentParser | argparse._ArgumentGrou
         help="compute on a dask cluster: the scheduler's address, such as tcp://HOST:8786, or `local` for workers of "
         "this machine (needs the extra `cluster`); the results are the same to the bit",
     )
-
-
-def whole(text: str) -> int:
-    """A whole number of at least 1."""
-    if not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
-    return int(text)

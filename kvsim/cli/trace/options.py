@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from kvsim.cli.options import whole
 from kvsim.errors import InputError
 
 if TYPE_CHECKING:
@@ -112,10 +113,3 @@ def _ratio(text: str) -> float:
     if not 0 < ratio < 1e6:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of characters above 0, e.g. 4")
     return ratio
-
-
-def whole(text: str) -> int:
-    """A number of the command line that counts something."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
-    return int(text)

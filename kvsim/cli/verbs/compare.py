@@ -5,8 +5,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kvsim.cli.options import add_output_options, add_simulation_options
-from kvsim.cli.studies.options import add_worker_options, whole
+from kvsim.cli.options import add_output_options, add_simulation_options, whole
+from kvsim.cli.studies.options import add_worker_options
 from kvsim.errors import InputError
 
 if TYPE_CHECKING:

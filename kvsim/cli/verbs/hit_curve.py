@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from kvsim.cli.options import add_output_options
+from kvsim.cli.options import add_output_options, whole
 
 DEFAULT_POLICIES = "lru,optimal"
 
@@ -39,10 +39,10 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--block-tokens",
         metavar="N",
-        type=_whole,
+        type=whole,
         help="tokens of a block of the trace; default: what the file says, or its format (mooncake 512, bailian 16)",
     )
-    parser.add_argument("--requests", metavar="N", type=_whole, help="use the first N requests alone")
+    parser.add_argument("--requests", metavar="N", type=whole, help="use the first N requests alone")
     parser.add_argument("--format", metavar="NAME", help="the trace's format; default: known from its first line")
     parser.add_argument(
         "--on-bad-row", choices=("error", "drop"), default="error", help="what happens at a row that cannot be used"
@@ -174,9 +174,3 @@ def _gib(gib: float) -> str:
 
 def _percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f}"
-
-
-def _whole(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
-    return int(text)
