@@ -208,18 +208,8 @@ class TraceTraffic(Surveyed):
         numerator, denominator = self._warp()
         scaled_span_ps = (report.span_ps * numerator + denominator // 2) // denominator
         return {
-            "source": "trace",
-            "trace": self.trace,
-            "format": report.format,
-            "time_unit": report.time_unit,
-            "rows_read": report.rows_read,
-            "rows_kept": report.rows_kept,
-            "requests_asked": self._requests,
-            "rows_dropped": dict(sorted(report.dropped.items())),
+            **report.describe(self.trace, self._requests),
             "ignored_columns": list(report.ignored_columns),
-            "prefix_identity": report.prefix_identity,
-            "hash_scope": report.hash_scope,
-            "block_tokens": report.block_tokens,
             "sorted_here": self._sort,
             "span_s": scaled_span_ps / PS_PER_S,
             "rate_per_s": _rate(report.rows_kept, scaled_span_ps),

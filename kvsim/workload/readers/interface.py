@@ -162,6 +162,22 @@ class Report:
     block_tokens: int = 0
     notes: dict[str, int] = field(default_factory=dict)
 
+    def describe(self, trace: str, requests: int | None) -> dict[str, object]:
+        """What was read of `trace`, of which so many requests were asked (None: all), as plain values."""
+        return {
+            "source": "trace",
+            "trace": trace,
+            "format": self.format,
+            "time_unit": self.time_unit,
+            "rows_read": self.rows_read,
+            "rows_kept": self.rows_kept,
+            "requests_asked": requests,
+            "rows_dropped": dict(sorted(self.dropped.items())),
+            "prefix_identity": self.prefix_identity,
+            "hash_scope": self.hash_scope,
+            "block_tokens": self.block_tokens,
+        }
+
 
 class Surveyed(ABC):
     """Traffic that was read from a trace, and can say what that holds."""

@@ -279,17 +279,7 @@ class ReplayTraffic(LoopTraffic, Surveyed):
             begin = {"arrivals": None, "clients": {"clients": self._clients.clients, "ramp_s": self._clients.ramp_s}}
         failure: dict[str, Any] = {"then": self._rule.then}
         return {
-            "source": "trace",
-            "trace": self.trace,
-            "format": report.format,
-            "time_unit": report.time_unit,
-            "rows_read": report.rows_read,
-            "rows_kept": report.rows_kept,
-            "requests_asked": self._requests,
-            "rows_dropped": dict(sorted(report.dropped.items())),
-            "prefix_identity": report.prefix_identity,
-            "hash_scope": report.hash_scope,
-            "block_tokens": report.block_tokens,
+            **report.describe(self.trace, self._requests),
             "loop": "closed" if self.closed else "open",
             "sessions": len(graph.groups),
             **begin,
