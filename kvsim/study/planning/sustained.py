@@ -4,15 +4,18 @@ A rate is borne where every goal is met in the mean of the replications and the 
 in the queue itself, not in a run that takes too long.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kvsim.scenario.messages import Origin
 from kvsim.scenario.resolve import Scenario
 from kvsim.study.planning.goals import Goal, unmet
 from kvsim.study.planning.screen import Screened, screen
-from kvsim.study.planning.search import TOLERANCE, Found, largest_rate
-from kvsim.study.replication.runs.replicate import Executor, Piece, Replicate, Serial, simulate
+from kvsim.study.planning.search import TOLERANCE, Found, searched_rate
+from kvsim.study.replication.runs.asking import Asking, answered
+from kvsim.study.replication.runs.replicate import Executor, Piece, Replicate, Serial
 from kvsim.study.replication.trust import judged
 from kvsim.study.seeds import replication_seed
 from kvsim.units import rate_text
@@ -25,22 +28,33 @@ REPLICATIONS = 3
 SCREENED_SHARE = 0.8
 """Of the screened rate, which knows no queue and no burst, where the search begins."""
 
-_PLAN = Origin("list", "plan")
+PLAN = Origin("list", "plan")
+"""Where a plan's own changes to a scenario are written."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of a candidate at one rate: `values` are the means of what the goals are about, in their order."""
+    """What became of a candidate at one rate: `values` are the means of what the goals are about, in their order.
+
+    `growth` is the share of the arrivals by which the queue grew (None: the runs show no steady stretch); `runs` are
+    the metrics of each replication.
+    """
 
     rate_per_s: float
     values: Sequence[float | None]
     unmet: Sequence[Goal]
     saturated: bool
+    growth: float | None
+    runs: Sequence[Mapping[str, Any]]
 
     @property
     def borne(self) -> bool:
         """Every goal is met, and the queue does not grow."""
         return not self.saturated and not self.unmet
+
+    def mean(self, *path: str) -> float | None:
+        """The mean of a metric over the replications; None where one of them has none."""
+        return mean([_inner(run, path) for run in self.runs])
 
 
 @dataclass(frozen=True)
@@ -78,16 +92,26 @@ def sustained_rate(
     KV, InputError where its traffic has no rate.
     """
     screened = screen(scenario, seed)
+    seeds = seeds_of(scenario, replications, seed)
+    [found] = answered([sustaining(scenario, goals, seeds, screened, tolerance)], executor or Serial())
+    return found
+
+
+def sustaining(
+    scenario: Scenario, goals: Sequence[Goal], seeds: Sequence[int], screened: Screened | None, tolerance: float
+) -> Asking[Sustained]:
+    """The same as a question to be asked beside others; the search begins at what was screened."""
     guess = SCREENED_SHARE * screened.rate_per_s if screened else scenario.settings.workload.rate or 1.0
     trials: dict[float, Trial] = {}
-
-    def bears(rates: Sequence[float]) -> list[bool]:
-        for one in tried(scenario, rates, goals, executor=executor, replications=replications, seed=seed):
+    search = searched_rate(guess, tolerance=tolerance, at_once=AT_ONCE)
+    rates = next(search)
+    while True:
+        for one in (yield from trying(scenario, rates, goals, seeds)):
             trials[one.rate_per_s] = one
-        return [trials[rate].borne for rate in rates]
-
-    found = largest_rate(bears, guess, tolerance=tolerance, at_once=AT_ONCE)
-    return Sustained(screened, found, trials)
+        try:
+            rates = search.send([trials[rate].borne for rate in rates])
+        except StopIteration as end:
+            return Sustained(screened, end.value, trials)
 
 
 def tried(
@@ -100,22 +124,54 @@ def tried(
     seed: int | None = None,
 ) -> list[Trial]:
     """A trial at each of the rates, on the same random streams."""
-    hands = executor or Serial()
-    first = scenario.seed if seed is None else seed
-    seeds = [replication_seed(first, number) for number in range(replications)]
-    at = [scenario.changed({"workload.rate": rate_text(rate)}, _PLAN) for rate in rates]
-    runs = list(hands.map(simulate, [Piece(one, own) for one in at for own in seeds]))
-    parts = [runs[start : start + replications] for start in range(0, len(runs), replications)]
+    [trials] = answered([trying(scenario, rates, goals, seeds_of(scenario, replications, seed))], executor or Serial())
+    return trials
+
+
+def trying(
+    scenario: Scenario, rates: Sequence[float], goals: Sequence[Goal], seeds: Sequence[int], *, as_it_is: bool = False
+) -> Asking[list[Trial]]:
+    """The same as a question; `as_it_is`, the traffic has the rate already."""
+    at = [scenario if as_it_is else at_rate(scenario, rate) for rate in rates]
+    # A worker of a cluster may work in another folder.
+    runs = yield [Piece(one.in_folder(os.getcwd()), own) for one in at for own in seeds]
+    parts = [runs[start : start + len(seeds)] for start in range(0, len(runs), len(seeds))]
     return [_trial(rate, part, goals) for rate, part in zip(rates, parts, strict=True)]
 
 
-def _trial(rate: float, runs: Sequence[Replicate], goals: Sequence[Goal]) -> Trial:
-    values = [_mean([goal.value(run.metrics) for run in runs]) for goal in goals]
-    queue = judged(runs)
-    # Without a steady stretch to judge, arrivals were over long before the work was.
-    return Trial(rate, values, unmet(goals, values), saturated=queue is None or queue.saturated)
+def at_rate(scenario: Scenario, rate_per_s: float) -> Scenario:
+    """The scenario with its traffic at this rate; InputError where it has none."""
+    return scenario.changed({"workload.rate": rate_text(rate_per_s)}, PLAN)
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
+def seeds_of(scenario: Scenario, replications: int, seed: int | None, purpose: str = "replication") -> list[int]:
+    """The seeds of the replications, the same for every candidate and rate."""
+    first = scenario.seed if seed is None else seed
+    return [replication_seed(first, number, purpose) for number in range(replications)]
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """The mean; None where a value is missing, or all are."""
     there = [value for value in values if value is not None]
-    return sum(there) / len(there) if len(there) == len(values) else None
+    return sum(there) / len(there) if there and len(there) == len(values) else None
+
+
+def _trial(rate: float, runs: Sequence[Replicate], goals: Sequence[Goal]) -> Trial:
+    values = [mean([goal.value(run.metrics) for run in runs]) for goal in goals]
+    queue = judged(runs)
+    return Trial(
+        rate,
+        values,
+        unmet(goals, values),
+        # Without a steady stretch to judge, arrivals were over long before the work was.
+        saturated=queue is None or queue.saturated,
+        growth=None if queue is None else queue.growth,
+        runs=[run.metrics for run in runs],
+    )
+
+
+def _inner(metrics: Mapping[str, Any], path: Sequence[str]) -> float | None:
+    value: Any = metrics
+    for name in path:
+        value = None if value is None else value.get(name)
+    return None if value is None else float(value)
