@@ -20,7 +20,7 @@ from kvsim.scenario.building.allocators import block_size_of, units
 from kvsim.scenario.building.cache import cache_is_there, flushes_of
 from kvsim.scenario.building.engines import Serving
 from kvsim.scenario.building.fleet import routing_of
-from kvsim.scenario.building.price import UNKNOWN, price_of
+from kvsim.scenario.building.price import price_of, price_text
 from kvsim.scenario.building.timing import expected_error_of, placed, timing_of
 from kvsim.scenario.building.traces import reshaped, traced
 from kvsim.scenario.deployment import planned
@@ -155,7 +155,7 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
             **placed(settings),
             "engine": rules.name,
             "workload": _workload_provenance(settings),
-            "price": UNKNOWN if price is None else str(price),
+            "price": price_text(settings.gpu, price),
         },
         expected_error=expected_error_of(settings, rules, footprint),
         not_modelled=not_modelled(settings, rules, footprint),

@@ -17,7 +17,7 @@ from kvsim.reporting.style import (
     new_figure,
 )
 from kvsim.study.planning.cliff import Cliff
-from kvsim.study.planning.sustained import Trial
+from kvsim.study.planning.rates.sustained import Trial
 from kvsim.version import __version__
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _LOOKS = ((CLASS_COLOURS["used"], "o"), (CLASS_COLOURS["dead"], "s"))
 def draw_cliff(cliff: Cliff) -> "Figure":
     """The means of the replications at each rate; the marks run through all panels."""
     foot = textwrap.fill(
-        " · ".join([f"kvsim {__version__}", f"seed {cliff.seed}", *sources_of(cliff.provenance, cliff.expected_error)]),
+        " · ".join([f"kvsim {__version__}", f"seed {cliff.seed}", *_sources(cliff)]),
         FOOTER_LETTERS,
     )
     below = 0.14 + FOOTER_LINE_INCHES * (foot.count("\n") + 1) + _AXIS
@@ -83,6 +83,13 @@ def draw_cliff(cliff: Cliff) -> "Figure":
             left += 0.33
         figure.text(0.012, 0.01, foot, fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25)
     return figure
+
+
+def _sources(cliff: Cliff) -> list[str]:
+    """All but what it costs, which the figure does not show."""
+    return sources_of(
+        {family: source for family, source in cliff.provenance.items() if family != "price"}, cliff.expected_error
+    )
 
 
 def _line(

@@ -20,8 +20,8 @@ README = "README.md"
 
 _OF_PLAN = f"""
 - `{PLAN}`: goals, every candidate, the best, what they gave on fresh seeds, and where the numbers come from
-- `{CANDIDATES}`: a row a candidate: its changes, whether it meets the goals with how many replicas and GPUs, costs in US
-  dollars, the largest rate that it bears, what binds it and what to change next
+- `{CANDIDATES}`: a row a candidate: its changes, whether it meets the goals with how many replicas and GPUs, its
+  costs in US dollars, the largest rate that it bears, what binds it and what to change next
 - `{PARETO}.png`, `{PARETO}.svg`: cost against latency
 """
 
@@ -35,13 +35,8 @@ _OF_CLIFF = f"""
 def write_plan(plan: Plan, folder: str | Path) -> list[Path]:
     """Write a plan into a folder; one in which nothing was simulated has no figure. Returns the paths."""
     folder = Path(folder)
-    said = [
-        answer(plan),
-        "",
-        f"{how(plan)[0].upper()}{how(plan)[1:]}.",
-        "",
-        *(f"- {line}" for line in advice_lines(plan)),
-    ]
+    found = how(plan)
+    said = [answer(plan), "", f"{found[0].upper()}{found[1:]}.", "", *(f"- {line}" for line in advice_lines(plan))]
     rows = [flat(candidate_row(plan, one)) for one in plan.rows]
     written = [
         write_whole(folder / PLAN, to_json(plan_summary(plan)).encode()),

@@ -8,7 +8,7 @@ from kvsim.reporting.plan.words import answer, best, notes
 from kvsim.study.planning.cliff import Cliff
 from kvsim.study.planning.goals import Goal
 from kvsim.study.planning.plan import Plan, Planned
-from kvsim.study.planning.sustained import Trial
+from kvsim.study.planning.rates.sustained import Trial
 from kvsim.version import __version__
 
 

@@ -6,7 +6,7 @@ from kvsim.reporting.finding import sources_of, three_digits
 from kvsim.reporting.sweep.summary import front
 from kvsim.study.planning.goals import LATENCIES, Goal
 from kvsim.study.planning.plan import SAFETY, Plan, Planned
-from kvsim.study.planning.sustained import Trial
+from kvsim.study.planning.rates.sustained import Trial
 from kvsim.units import format_rate
 
 _IN_MS = ("tpot", "itl")

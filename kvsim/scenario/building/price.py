@@ -7,6 +7,11 @@ from kvsim.scenario.schema.settings import Settings
 UNKNOWN = "not known; give price.usd_per_gpu_hour"
 
 
+def price_text(name: str, price: Price | None) -> str:
+    """Where the price of a GPU comes from, as runs state it."""
+    return f"{gpu(name).name}, {UNKNOWN if price is None else price}"
+
+
 def price_of(settings: Settings) -> Price | None:
     """The price of one GPU; None where neither the scenario nor the catalogue knows one."""
     given = settings.price.usd_per_gpu_hour

@@ -10,8 +10,8 @@ from kvsim.catalog.models import model
 from kvsim.catalog.weights import dtype_bits
 from kvsim.metrics.waste import waste_share
 from kvsim.scenario.resolve import Scenario
-from kvsim.study.planning.screen import GAIN, Bound, Screened
-from kvsim.study.planning.sustained import Trial, mean
+from kvsim.study.planning.rates.screen import GAIN, Bound, Screened
+from kvsim.study.planning.rates.sustained import Trial, mean
 
 BLOCKED_SHARE = 0.01
 """KV memory binds where more than this share of the requests found no room at some time."""
@@ -120,8 +120,8 @@ def _for_batch(scenario: Scenario, screened: Screened | None, trial: Trial) -> I
     if screened is not None and screened.by_memory > screened.at_once:
         yield _Change(
             screened.by_memory / screened.at_once,
-            f"Organisation: raise engine.max_num_seqs; the pool of a replica holds {screened.by_memory:,} such requests, "
-            f"and {screened.at_once:,} may run.",
+            f"Organisation: raise engine.max_num_seqs; the pool of a replica holds {screened.by_memory:,} such "
+            f"requests, and {screened.at_once:,} may run.",
         )
 
 

@@ -11,7 +11,7 @@ from kvsim.study.planning.candidates import TP, Choices, candidates_of, notes_on
 from kvsim.study.planning.cliff import Cliff, find_cliff
 from kvsim.study.planning.goals import Goal, check_goodput, goals_of, goals_of_slo
 from kvsim.study.planning.plan import Plan, planned
-from kvsim.study.planning.sustained import PLAN, REPLICATIONS
+from kvsim.study.planning.rates.sustained import PLAN, REPLICATIONS
 from kvsim.study.planning.traffic import traffic_of
 from kvsim.study.replication.runs.asking import Progress
 

@@ -10,7 +10,7 @@ from kvsim.errors import InputError
 from kvsim.scenario.messages import Origin
 from kvsim.scenario.resolve import Scenario
 from kvsim.scenario.schema.fleet import RouterSettings
-from kvsim.study.planning.sustained import PLAN
+from kvsim.study.planning.rates.sustained import PLAN
 from kvsim.study.values import shown
 
 Choices = Mapping[str, Sequence[Any]]

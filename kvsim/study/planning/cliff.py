@@ -12,8 +12,8 @@ from typing import Any
 from kvsim.errors import InputError
 from kvsim.scenario.build import build
 from kvsim.scenario.resolve import Scenario
-from kvsim.study.planning.screen import Screened, screen
-from kvsim.study.planning.sustained import SCREENED_SHARE, Trial, seeds_of, trying
+from kvsim.study.planning.rates.screen import Screened, screen
+from kvsim.study.planning.rates.sustained import SCREENED_SHARE, Trial, seeds_of, trying
 from kvsim.study.planning.traffic import Traffic
 from kvsim.study.replication.runs.asking import Asking, Progress, answered
 from kvsim.study.replication.runs.replicate import Executor
@@ -136,7 +136,7 @@ def _sweeping(scenario: Scenario, seeds: Sequence[int], full_per_s: float) -> As
 
 
 def _first(trials: Sequence[Trial], marks: Callable[[Trial], bool]) -> int | None:
-    """The place of the first trial from which on all have the mark: one far below that has it by chance does not count."""
+    """The place of the first trial from which on all have the mark: one that has it by chance below does not count."""
     last_not = max((place for place, trial in enumerate(trials) if not marks(trial)), default=-1)
     return None if last_not == len(trials) - 1 else last_not + 1
 

@@ -13,16 +13,16 @@ from kvsim.scenario.build import build
 from kvsim.study.planning.advice import Advice, advice
 from kvsim.study.planning.candidates import Candidate
 from kvsim.study.planning.goals import Goal
-from kvsim.study.planning.screen import Screened, screen
-from kvsim.study.planning.search import fewest
-from kvsim.study.planning.sustained import SCREENED_SHARE, Sustained, Trial, seeds_of, sustaining, trying
+from kvsim.study.planning.rates.screen import Screened, screen
+from kvsim.study.planning.rates.search import fewest
+from kvsim.study.planning.rates.sustained import SCREENED_SHARE, Sustained, Trial, seeds_of, sustaining, trying
 from kvsim.study.planning.traffic import Traffic
 from kvsim.study.replication.runs.asking import Asking, Progress, answered
 from kvsim.study.replication.runs.replicate import Executor
 
 SAFETY = 1.5
-"""What screens more than so many times below the rate is not simulated: screened rates were 0.97 to 1.45 times those
-that simulation reached (tests/study/planning/test_screen.py). Where prefixes are found again, nothing is ruled out."""
+"""What screens more than so many times below the rate is not simulated: screened rates are 0.97 to 1.45 times those
+that simulation reaches (tests/study/planning/rates/test_screen.py). Where prefixes are found again, nothing is out."""
 
 MOST_TIMES = 16
 """Where nobody says how many replicas may be, at most so many times those that the screened rate asks for."""

@@ -8,8 +8,8 @@ from kvsim.errors import DoesNotFitError, InputError
 from kvsim.request import PS_PER_S, Request
 from kvsim.scenario.build import build
 from kvsim.scenario.resolve import Scenario
-from kvsim.study.planning.screen import SAMPLE
-from kvsim.study.planning.sustained import at_rate
+from kvsim.study.planning.rates.screen import SAMPLE
+from kvsim.study.planning.rates.sustained import at_rate
 from kvsim.study.seeds import replication_seed
 from kvsim.workload.stream import Workload
 

@@ -12,8 +12,8 @@ from typing import Any
 from kvsim.scenario.messages import Origin
 from kvsim.scenario.resolve import Scenario
 from kvsim.study.planning.goals import Goal, unmet
-from kvsim.study.planning.screen import Screened, screen
-from kvsim.study.planning.search import TOLERANCE, Found, searched_rate
+from kvsim.study.planning.rates.screen import Screened, screen
+from kvsim.study.planning.rates.search import TOLERANCE, Found, searched_rate
 from kvsim.study.replication.runs.asking import Asking, answered
 from kvsim.study.replication.runs.replicate import Executor, Piece, Replicate, Serial
 from kvsim.study.replication.trust import judged
