@@ -68,10 +68,12 @@ SETTINGS: Mapping[str, Any] = {
     "legend.frameon": False,
     "lines.linewidth": 1.2,
     "svg.hashsalt": "kvsim",
+    "pdf.fonttype": 42,
     "text.parse_math": False,
 }
 """DejaVu Sans comes with matplotlib, so that a PNG's letters are the same on every machine. An SVG keeps its text as
-text, which can be searched and is drawn in DejaVu Sans where the reader has it."""
+text, which can be searched and is drawn in DejaVu Sans where the reader has it; a PDF embeds the letters it uses as
+TrueType, as publishers ask."""
 
 
 @contextmanager
@@ -109,15 +111,22 @@ def footer(figure: "Figure", results: Sequence[Result]) -> None:
     figure.text(0.012, 0.01, provenance_line(results), fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25)
 
 
-def save_figure(figure: "Figure", folder: Path, stem: str) -> list[Path]:
-    """Write `stem.png` and `stem.svg` into a folder that exists; equal figures give equal bytes."""
-    written = []
-    for form, metadata in (
-        ("png", {"Software": None}),
-        ("svg", {"Date": None, "Creator": "kvsim"}),
-    ):
-        stream = io.BytesIO()
-        with house_style():
-            figure.savefig(stream, format=form, dpi=PNG_DOTS_PER_INCH, metadata=metadata, facecolor="white")
-        written.append(write_whole(folder / f"{stem}.{form}", stream.getvalue()))
-    return written
+FORMATS: Mapping[str, Mapping[str, str | None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": "kvsim"},
+    "pdf": {"CreationDate": None, "Creator": "kvsim", "Producer": None},
+}
+"""The forms in which figures are written, each with what its file says of itself: no date and no version."""
+
+
+def figure_bytes(figure: "Figure", form: str) -> bytes:
+    """The figure as a file of this form, of `FORMATS`; equal figures give equal bytes."""
+    stream = io.BytesIO()
+    with house_style():
+        figure.savefig(stream, format=form, dpi=PNG_DOTS_PER_INCH, metadata=dict(FORMATS[form]), facecolor="white")
+    return stream.getvalue()
+
+
+def save_figure(figure: "Figure", folder: Path, stem: str, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
+    """Write `stem.png` and so on, one file for each of the formats, into a folder that exists."""
+    return [write_whole(folder / f"{stem}.{form}", figure_bytes(figure, form)) for form in formats]
