@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Curve = NDArray[np.float64]
 
-POINTS = 600
+POINTS = 400
 """More intervals than this are averaged: a figure of a column's width has no more dots to show them."""
 
 
