@@ -87,6 +87,7 @@ class RequestLog:
 
     def preempted(self, now_ps: int, journey: Journey, lost_tokens: int, swapped_tokens: int = 0) -> None:
         """A running request lost its KV, or had it moved to host memory."""
+        self._close_loss(journey)
         journey.open_loss = self.preemptions
         self._open_losses[journey.open_loss] = None
         self.losses.append(Loss(now_ps, journey.request.id, lost_tokens, swapped_tokens))
@@ -131,7 +132,7 @@ class RequestLog:
 
     def _close_loss(self, journey: Journey) -> None:
         if journey.open_loss is not None:
-            self._open_losses.pop(journey.open_loss, None)
+            del self._open_losses[journey.open_loss]
             journey.open_loss = None
 
     def written(self, journey: Journey, before: int, tokens: int) -> None:
