@@ -137,10 +137,10 @@ TABLES: Mapping[str, TableForm] = {
         "one row per preemption",
         {
             "time_s": Column("double", "when a running request lost its memory, seconds"),
+            "resumed_s": Column("double", "when it ran again, seconds; empty: never"),
             "request": Column("int64", "id of the request"),
             "lost_tokens": Column("int64", "tokens whose KV was given up, tokens"),
             "swapped_tokens": Column("int64", "tokens whose KV was moved to host memory instead, tokens"),
-            "resumed_s": Column("double", "when the request ran again, seconds; empty: it ended before"),
         },
     ),
     "addresses": TableForm(

@@ -160,10 +160,10 @@ def preemption_rows(losses: Sequence[Loss]) -> Table:
     """A row for each preemption."""
     return {
         "time_s": [loss.time_ps / PS_PER_S for loss in losses],
+        "resumed_s": [_seconds(loss.resumed_ps) for loss in losses],
         "request": [loss.request for loss in losses],
         "lost_tokens": [loss.tokens for loss in losses],
         "swapped_tokens": [loss.swapped_tokens for loss in losses],
-        "resumed_s": [None if loss.resumed_ps is None else loss.resumed_ps / PS_PER_S for loss in losses],
     }
 
 
