@@ -122,10 +122,13 @@ def check_file(path: str | Path, option: str = "-o") -> Path:
     return path
 
 
-def write_run(result: Result, folder: str | Path, progress: Progress | None = None) -> list[Path]:
+def write_run(
+    result: Result, folder: str | Path, progress: Progress | None = None, *, figures: bool = True
+) -> list[Path]:
     """Write one run: what `Result.save` writes, the figures as PNG and SVG, and the README. Returns the paths.
 
-    A run without a pool, or in which no time passed, has no figure. `progress` is told once that this goes on.
+    A run without a pool, or in which no time passed, has no figure; without `figures` somebody else draws them.
+    `progress` is told once that this goes on.
     """
     folder = Path(folder)
     if progress:
@@ -135,7 +138,7 @@ def write_run(result: Result, folder: str | Path, progress: Progress | None = No
         if table not in result.tables:
             for form in ("png", "svg"):  # an earlier run may have left one there
                 (folder / f"{stem}.{form}").unlink(missing_ok=True)
-    if _has_memory(result):
+    if figures and _has_memory(result):
         # Importing matplotlib takes most of a second, so it waits until a figure is really drawn.
         from kvsim.reporting.figures.memory.over_time import memory_over_time
         from kvsim.reporting.style import save_figure
@@ -159,11 +162,14 @@ def write_comparison(
     folder: str | Path,
     progress: Progress | None = None,
     study: "Study | None" = None,
+    *,
+    figures: bool = True,
 ) -> list[Path]:
     """Write a comparison: a run folder for each variant under its name, and for all of them `summary.json`, the
     figure that shows them side by side, and the README; with a study, the figure of its intervals too.
 
-    `progress` is told the fraction written and what comes next. Returns the paths.
+    `progress` is told the fraction written and what comes next; without `figures` somebody else draws them. Returns the
+    paths.
     """
     folder = Path(folder)
     summary = to_json(comparison_summary(scenario, results, study)).encode()
@@ -174,9 +180,9 @@ def write_comparison(
     for index, (result, name) in enumerate(zip(results, names, strict=True)):
         if progress:
             progress(index / parts, f"writing {result.name}")
-        written += write_run(result, folder / name)
+        written += write_run(result, folder / name, figures=figures)
     own: list[Path] = []
-    if any(map(_has_memory, results)):
+    if figures and any(map(_has_memory, results)):
         from kvsim.reporting.figures.latency.trade_off import has_trade_off, trade_off
         from kvsim.reporting.figures.memory.side_by_side import memory_side_by_side
         from kvsim.reporting.style import save_figure

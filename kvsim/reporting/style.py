@@ -79,10 +79,12 @@ SETTINGS: Mapping[str, Any] = {
     "legend.frameon": False,
     "lines.linewidth": 1.2,
     "svg.hashsalt": "kvsim",
+    "pdf.fonttype": 42,
     "text.parse_math": False,
 }
 """DejaVu Sans comes with matplotlib, so that a PNG's letters are the same on every machine. An SVG keeps its text as
-text, which can be searched and is drawn in DejaVu Sans where the reader has it."""
+text, which can be searched and is drawn in DejaVu Sans where the reader has it; a PDF embeds the letters it uses as
+TrueType, as publishers ask."""
 
 
 @contextmanager
@@ -157,16 +159,25 @@ def write_foot(figure: "Figure", lines: str) -> None:
     figure.text(0.012, 0.01, lines, fontsize=FOOTER_POINTS, color=PALE_INK, va="bottom", linespacing=1.25)
 
 
-def save_figure(figure: "Figure", folder: Path, stem: str) -> list[Path]:
-    """Write `stem.png` and `stem.svg` into a folder that exists; equal figures give equal bytes."""
-    written = []
-    for form, metadata in (
-        ("png", {"Software": None}),
-        ("svg", {"Date": None, "Creator": "kvsim"}),
-    ):
-        stream = io.BytesIO()
-        with house_style():
-            figure.savefig(stream, format=form, dpi=PNG_DOTS_PER_INCH, metadata=metadata, facecolor="white")
-        slim = slim_png(stream.getvalue()) if form == "png" else slim_svg(stream.getvalue().decode()).encode()
-        written.append(write_whole(folder / f"{stem}.{form}", slim))
-    return written
+FORMATS: Mapping[str, Mapping[str, str | None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": "kvsim"},
+    "pdf": {"CreationDate": None, "Creator": "kvsim", "Producer": None},
+}
+"""The forms in which figures are written, each with what its file says of itself: no date and no version."""
+
+
+def figure_bytes(figure: "Figure", form: str) -> bytes:
+    """The figure as a file of this form, of `FORMATS`; equal figures give equal bytes."""
+    stream = io.BytesIO()
+    with house_style():
+        figure.savefig(stream, format=form, dpi=PNG_DOTS_PER_INCH, metadata=dict(FORMATS[form]), facecolor="white")
+    written = stream.getvalue()
+    if form == "png":
+        return slim_png(written)
+    return slim_svg(written.decode()).encode() if form == "svg" else written
+
+
+def save_figure(figure: "Figure", folder: Path, stem: str, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
+    """Write `stem.png` and so on, one file for each of the formats, into a folder that exists."""
+    return [write_whole(folder / f"{stem}.{form}", figure_bytes(figure, form)) for form in formats]
