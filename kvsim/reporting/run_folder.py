@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kvsim.errors import InputError
 from kvsim.metrics.columns import TABLES
-from kvsim.metrics.result import KV_EVENTS, Result, to_json, write_whole
+from kvsim.metrics.result import GAPS, KV_EVENTS, Result, to_json, write_whole
 from kvsim.metrics.tables import left_over
 from kvsim.reporting.comparison import comparison_summary
 
@@ -35,6 +35,8 @@ FILES = {
     "BlockStored and BlockRemoved as JSON; a hash is gone when it was removed as often as it was stored; "
     "`token_ids` is empty, since tokens have no values here, and `runs` says what the blocks hold: [stream, offset, "
     "tokens]",
+    GAPS: "every gap between two tokens of a sequence: the sum and the longest, and how many fell into each bucket of "
+    "at most 0.4 % by the shortest gap in it, all in picoseconds",
     f"{FIGURE}.png": "whose the KV memory is over time, and the requests running and waiting",
     f"{FIGURE}.svg": "the same figure, to be scaled",
     f"{MAP_FIGURE}.png": "what lies at which address of the pool when, where addresses were recorded",
@@ -135,12 +137,12 @@ def write_run(
             (folder / f"{MAP_FIGURE}.{form}").unlink(missing_ok=True)
     if figures and _has_memory(result):
         # Importing matplotlib takes most of a second, so it waits until a figure is really drawn.
-        from kvsim.reporting.memory_over_time import memory_over_time
+        from kvsim.reporting.figures.memory.over_time import memory_over_time
         from kvsim.reporting.style import save_figure
 
         written += save_figure(memory_over_time(result), folder, FIGURE)
         if "addresses" in result.tables:
-            from kvsim.reporting.memory_map import memory_map
+            from kvsim.reporting.figures.memory.address_map import memory_map
 
             written += save_figure(memory_map(result), folder, MAP_FIGURE)
     names = [path.name for path in written]
@@ -174,9 +176,9 @@ def write_comparison(
         written += write_run(result, folder / name, figures=figures)
     own: list[Path] = []
     if figures and any(map(_has_memory, results)):
-        from kvsim.reporting.memory_side_by_side import memory_side_by_side
+        from kvsim.reporting.figures.latency.trade_off import has_trade_off, trade_off
+        from kvsim.reporting.figures.memory.side_by_side import memory_side_by_side
         from kvsim.reporting.style import save_figure
-        from kvsim.reporting.trade_off import has_trade_off, trade_off
 
         if progress:
             progress(len(results) / parts, "writing the comparison")
