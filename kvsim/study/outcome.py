@@ -107,6 +107,7 @@ def result_of(
         tables=tables,
         refusals=outcome.requests.refusals,
         kv_events=kv_events,
+        gaps=outcome.gaps,
     )
 
 

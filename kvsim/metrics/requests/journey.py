@@ -24,6 +24,7 @@ class Journey:
         "last_token_ps",
         "limit",
         "lost_tokens",
+        "preemption",
         "preemptions",
         "recomputed_tokens",
         "regret_tokens",
@@ -47,6 +48,8 @@ class Journey:
         self.high_water = 0
         """Most tokens it ever had written: what is written below that is computed again."""
         self.preemptions = 0
+        self.preemption: int | None = None
+        """Number of the preemption that it has not come back from, in the log; None: it has."""
         self.lost_tokens = 0
         self.swapped_tokens = 0
         self.recomputed_tokens = 0
