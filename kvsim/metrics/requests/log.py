@@ -87,7 +87,7 @@ class RequestLog:
 
     def preempted(self, now_ps: int, journey: Journey, lost_tokens: int, swapped_tokens: int = 0) -> None:
         """A running request lost its KV, or had it moved to host memory."""
-        self._close_loss(journey)
+        self._close_loss(now_ps, journey)
         journey.open_loss = self.preemptions
         self._open_losses[journey.open_loss] = None
         self.losses.append(Loss(now_ps, journey.request.id, lost_tokens, swapped_tokens))
@@ -128,10 +128,11 @@ class RequestLog:
         if place is not None:
             kept = place - self._preempted
             self.losses[kept] = self.losses[kept]._replace(resumed_ps=now_ps)
-            self._close_loss(journey)
+            self._close_loss(now_ps, journey)
 
-    def _close_loss(self, journey: Journey) -> None:
+    def _close_loss(self, now_ps: int, journey: Journey) -> None:
         if journey.open_loss is not None:
+            journey.away_ps += now_ps - self.losses[journey.open_loss - self._preempted].time_ps
             del self._open_losses[journey.open_loss]
             journey.open_loss = None
 
@@ -142,7 +143,7 @@ class RequestLog:
 
     def end(self, now_ps: int, journey: Journey, end: str, generated: int) -> Ended | None:
         """A request, or one sample of it, has ended for good; the record if the whole request has."""
-        self._close_loss(journey)
+        self._close_loss(now_ps, journey)
         if journey.several is None:
             record = _record(now_ps, journey, end, generated)
         else:
@@ -234,6 +235,7 @@ def _record(now_ps: int, journey: Journey, end: str, generated: int) -> Ended:
         session=request.session,
         turn=None if request.session is None else request.turn,
         slo_class=request.slo_class,
+        away_ps=journey.away_ps,
     )
 
 
@@ -259,6 +261,7 @@ def _record_of_all(now_ps: int, samples: list[Journey]) -> Ended:
         rehit_tokens=sum(sample.rehit_tokens for sample in samples),
         hit_layers=added(*(sample.hit_layers for sample in samples)),
         regret_tokens=sum(sample.regret_tokens for sample in samples),
+        away_ps=sum(sample.away_ps for sample in samples) // len(samples),
     )
 
 
