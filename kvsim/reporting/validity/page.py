@@ -95,7 +95,8 @@ def _capacity() -> Iterator[str]:
             for one in [table["classes"][name]]
         ],
     )
-    yield f"\nSource: the logs in `{table['table']}`, each with its link in [reports/capacity](../capacity/README.md).\n"
+    report = "[reports/capacity](../capacity/README.md)"
+    yield f"\nSource: the logs in `{table['table']}`, each with its link in {report}.\n"
 
 
 def _latencies() -> Iterator[str]:
