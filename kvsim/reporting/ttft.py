@@ -64,7 +64,7 @@ def _part(spread: dict[str, Any]) -> Part:
 
 
 def _swaps(result: Result) -> bool:
-    return result.scenario_resolved.get("engine.preemption", {}).get("value") == "swap"
+    return bool(result.scenario_resolved.get("engine.preemption", {}).get("value") == "swap")
 
 
 def _seconds(time_s: float) -> str:
