@@ -132,12 +132,12 @@ def write_run(result: Result, folder: str | Path, progress: Progress | None = No
             (folder / f"{MAP_FIGURE}.{form}").unlink(missing_ok=True)
     if _has_memory(result):
         # Importing matplotlib takes most of a second, so it waits until a figure is really drawn.
-        from kvsim.reporting.memory_over_time import memory_over_time
+        from kvsim.reporting.figures.memory.over_time import memory_over_time
         from kvsim.reporting.style import save_figure
 
         written += save_figure(memory_over_time(result), folder, FIGURE)
         if "addresses" in result.tables:
-            from kvsim.reporting.memory_map import memory_map
+            from kvsim.reporting.figures.memory.address_map import memory_map
 
             written += save_figure(memory_map(result), folder, MAP_FIGURE)
     names = [path.name for path in written]
@@ -168,9 +168,9 @@ def write_comparison(
         written += write_run(result, folder / name)
     own: list[Path] = []
     if any(map(_has_memory, results)):
-        from kvsim.reporting.memory_side_by_side import memory_side_by_side
+        from kvsim.reporting.figures.latency.trade_off import has_trade_off, trade_off
+        from kvsim.reporting.figures.memory.side_by_side import memory_side_by_side
         from kvsim.reporting.style import save_figure
-        from kvsim.reporting.trade_off import has_trade_off, trade_off
 
         if progress:
             progress(len(results) / parts, "writing the comparison")

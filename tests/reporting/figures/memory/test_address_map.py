@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kvsim.reporting.memory_map import MOST_COLUMNS, MOST_ROWS, SHADES, _points, memory_map
+from kvsim.reporting.figures.memory.address_map import MOST_COLUMNS, MOST_ROWS, SHADES, _points, memory_map
 from kvsim.reporting.run_folder import write_run
 from kvsim.reporting.style import save_figure
 from kvsim.step import CLASSES

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from kvsim.metrics.result import Result
 from kvsim.reporting.comparison import waste_share
+from kvsim.reporting.figures.memory.curve import MemoryCurve, memory_curve
 from kvsim.reporting.finding import window
-from kvsim.reporting.memory_curve import MemoryCurve, memory_curve
 from kvsim.reporting.style import (
     ALARM,
     CLASS_COLOURS,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kvsim.metrics.tables import FileTables, files, slices
-from kvsim.reporting.memory_curve import memory_curve
+from kvsim.reporting.figures.memory.curve import memory_curve
 from kvsim.step import CLASSES
 from tests.fake_results import POOL_TOKENS, fake_result
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from kvsim.reporting.figures.latency.trade_off import has_trade_off, trade_off
 from kvsim.reporting.run_folder import write_comparison
-from kvsim.reporting.trade_off import has_trade_off, trade_off
 from tests.fake_results import fake_result
 
 

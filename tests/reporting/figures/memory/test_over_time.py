@@ -2,8 +2,8 @@
 
 import pytest
 
-from kvsim.reporting.memory_over_time import memory_over_time
-from kvsim.reporting.memory_side_by_side import memory_side_by_side
+from kvsim.reporting.figures.memory.over_time import memory_over_time
+from kvsim.reporting.figures.memory.side_by_side import memory_side_by_side
 from kvsim.reporting.style import CLASS_COLOURS, PNG_DOTS_PER_INCH, WIDTH_INCHES, save_figure
 from kvsim.step import CLASSES
 from tests.fake_results import POOL_TOKENS, fake_result

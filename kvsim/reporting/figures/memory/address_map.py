@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from kvsim.metrics.result import Result
-from kvsim.reporting.memory_over_time import THOUSANDS_FROM_TOKENS, legend, time_unit
+from kvsim.reporting.figures.memory.over_time import THOUSANDS_FROM_TOKENS, legend, time_unit
 from kvsim.reporting.style import CLASS_COLOURS, PALE_INK, footer, footer_inches, house_style, new_figure
 from kvsim.step import CLASSES
 

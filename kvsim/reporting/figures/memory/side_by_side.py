@@ -5,9 +5,16 @@ from typing import TYPE_CHECKING
 
 from kvsim.metrics.result import Result
 from kvsim.reporting.comparison import waste_share
+from kvsim.reporting.figures.memory.curve import memory_curve
+from kvsim.reporting.figures.memory.over_time import (
+    draw_memory,
+    draw_window_end,
+    legend,
+    means_over,
+    shown_classes,
+    time_unit,
+)
 from kvsim.reporting.finding import three_digits
-from kvsim.reporting.memory_curve import memory_curve
-from kvsim.reporting.memory_over_time import draw_memory, draw_window_end, legend, means_over, shown_classes, time_unit
 from kvsim.reporting.style import INK, PALE_INK, footer, footer_inches, house_style, new_figure
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The figure of a hit curve: what it shows, and equal bytes for equal input."""
 
 from kvsim.memory.eviction import POLICIES
-from kvsim.reporting.hit_curve import COLOURS, draw_hit_curve
+from kvsim.reporting.figures.prefix.hit_curve import COLOURS, draw_hit_curve
 from kvsim.reporting.style import save_figure
 from kvsim.study.hits.curve import hit_curve
 from kvsim.workload.prefixes import read_prefixes
