@@ -1,6 +1,7 @@
 """Runs the fleets of this report again and measures what each takes: `python rerun.py [NAME ...]` (default: all).
 
-Of each run, in a folder of its name: `summary.json`, what `kvsim run --json` prints, and `cost.json`, what the run took.
+Of each run, in a folder of its name: `summary.json`, which `kvsim run --json` prints, and `cost.json`, what it took.
+Further options go to kvsim, such as `--set workload.requests=1000`.
 """
 
 import json
@@ -24,6 +25,7 @@ RUNS = {
 
 
 def started(*command: str, **streams: object) -> subprocess.Popen[bytes]:
+    """A process that runs from now on."""
     return subprocess.Popen(command, **streams)  # type: ignore[call-overload, no-any-return]
 
 
@@ -47,6 +49,7 @@ def workers(count: int) -> list[subprocess.Popen[bytes]]:
 
 
 def measured(name: str, *more: str) -> None:
+    """One of `RUNS`, with `more` options."""
     scenario, *options = RUNS[name]
     folder = HERE / name
     folder.mkdir(exist_ok=True)
@@ -54,18 +57,21 @@ def measured(name: str, *more: str) -> None:
     command = [*KVSIM, "run", str(SCENARIOS / scenario), *options, *more, "--json"]
     began = time.monotonic()
     with (folder / "summary.json").open("wb") as out:
-        cost = {"run": taken(run := started(*command, stdout=out))}
+        run = started(*command, stdout=out)
+        processes = {"run": taken(run)}
     wall_s = time.monotonic() - began
     for number, one in enumerate(cluster):
         one.terminate()
-        cost[f"worker {number}" if number else "scheduler"] = taken(one)
+        processes[f"worker {number}" if number else "scheduler"] = taken(one)
     if run.returncode:
         raise SystemExit(f"{name}: kvsim ended with {run.returncode}")
     summary = json.loads((folder / "summary.json").read_text())
-    told = " ".join(["kvsim run", f"scenarios/{scenario}", *options, *more, "--json"])
-    cost = {"command": told, "requests": summary["metrics"]["arrived"], "wall_s": round(wall_s, 1), "processes": cost}
     processor = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
-    cost |= {
+    cost = {
+        "command": " ".join(["kvsim run", f"scenarios/{scenario}", *options, *more, "--json"]),
+        "requests": summary["metrics"]["arrived"],
+        "wall_s": round(wall_s, 1),
+        "processes": processes,
         "processor": processor[1] if processor else None,
         "cores": os.cpu_count(),
         "python": sys.version.split()[0],

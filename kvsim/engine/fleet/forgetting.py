@@ -1,4 +1,4 @@
-"""What nobody comes with any more is forgotten wherever it was: in the caches of a fleet, and in their router's index."""
+"""What nobody comes with any more is forgotten wherever it was: in a fleet's caches, and in its router's index."""
 
 from collections.abc import Mapping, Sequence
 
@@ -30,7 +30,8 @@ class Forgetting:
 
     def goes_elsewhere(self, request: Request) -> None:
         """A request comes to nobody here, and so nothing more of it will be heard. Mutates."""
-        self.ended(request)
+        if request.session is not None:
+            self.ended(request)
 
     def ended(self, request: Request) -> Sequence[int]:
         """See `Over`: what is left for the replica itself to forget. Mutates."""
