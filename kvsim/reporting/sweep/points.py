@@ -84,7 +84,8 @@ def pareto(points: Sequence[At], low: Measure, high: Measure) -> list[At]:
 
 def front(pairs: Sequence[tuple[float | None, float | None]]) -> list[int]:
     """Places of the pairs that no other beats: none has less of one number and no more of the other; None is beaten."""
-    there = sorted((one, other, place) for place, (one, other) in enumerate(pairs) if None not in (one, other))
+    numbered = ((one, other, place) for place, (one, other) in enumerate(pairs))
+    there = sorted((one, other, place) for one, other, place in numbered if one is not None and other is not None)
     found, before = [], (math.inf, math.inf)
     for one, other, place in there:
         if other < before[1] or (one, other) == before:
