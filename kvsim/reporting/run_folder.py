@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kvsim.errors import InputError
 from kvsim.metrics.columns import TABLES
-from kvsim.metrics.result import KV_EVENTS, Result, to_json, write_whole
+from kvsim.metrics.result import GAPS, KV_EVENTS, Result, to_json, write_whole
 from kvsim.metrics.tables import left_over
 from kvsim.reporting.comparison import comparison_summary
 
@@ -36,6 +36,8 @@ FILES = {
     "BlockStored and BlockRemoved as JSON; a hash is gone when it was removed as often as it was stored; "
     "`token_ids` is empty, since tokens have no values here, and `runs` says what the blocks hold: [stream, offset, "
     "tokens]",
+    GAPS: "every gap between two tokens of a sequence: the sum and the longest, and how many fell into each bucket of "
+    "at most 0.4 % by the shortest gap in it, all in picoseconds",
     f"{FIGURE}.png": "whose the KV memory is over time, and the requests running and waiting",
     f"{FIGURE}.svg": "the same figure, to be scaled",
     f"{MAP_FIGURE}.png": "what lies at which address of the pool when, where addresses were recorded",

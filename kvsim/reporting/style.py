@@ -140,8 +140,13 @@ def foot_text(text: str) -> str:
 def provenance_line(results: Sequence[Result]) -> str:
     """Say what made the figure and where its numbers come from, in lines that fit below a figure."""
     parts = [f"kvsim {results[0].version}", f"seed {results[0].seed}"]
-    parts += shared([sources(result) for result in results], results)
+    parts += shared([_shown_in_figures(sources(result)) for result in results], results)
     return foot_text(" · ".join(parts))
+
+
+def _shown_in_figures(lines: Sequence[str]) -> list[str]:
+    """Figures of runs show no costs."""
+    return [line for line in lines if not line.startswith("price:")]
 
 
 def footer_inches(results: Sequence[Result]) -> float:

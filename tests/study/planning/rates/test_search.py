@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvsim.study.planning.search import FARTHEST, STRIDE, largest_rate
+from kvsim.study.planning.rates.search import FARTHEST, STRIDE, largest_rate
 
 
 def judge(truth, asked):

@@ -6,7 +6,7 @@ from kvsim.errors import DoesNotFitError
 from kvsim.metrics.tables import Dropped
 from kvsim.scenario.messages import Origin
 from kvsim.scenario.resolve import Scenario
-from kvsim.study.planning.screen import screen
+from kvsim.study.planning.rates.screen import screen
 from kvsim.study.single import run
 
 BASE = Scenario.from_dict(

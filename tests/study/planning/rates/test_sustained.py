@@ -8,8 +8,8 @@ from kvsim.errors import DoesNotFitError, InputError
 from kvsim.scenario.messages import Origin
 from kvsim.scenario.resolve import Scenario
 from kvsim.study.planning.goals import goals_of
-from kvsim.study.planning.search import STRIDE
-from kvsim.study.planning.sustained import sustained_rate, tried
+from kvsim.study.planning.rates.search import STRIDE
+from kvsim.study.planning.rates.sustained import sustained_rate, tried
 
 BASE = Scenario.from_dict(
     {
