@@ -170,13 +170,14 @@ def preemption_rows(losses: Sequence[Loss]) -> Table:
 
 def prompt_rows(log: PromptLog) -> Table:
     """A row for each run of each prompt."""
-    return {
+    columns: dict[str, Any] = {
         "request": log.request,
         "start": log.start,
         "stream": log.stream,
         "offset": log.offset,
         "tokens": log.tokens,
     }
+    return columns
 
 
 def address_rows(log: AddressLog) -> Table:
