@@ -65,11 +65,37 @@ def sweep_exhibit(summary: Mapping[str, Any], folder: Path) -> Exhibit:
     return Exhibit(
         name=summary["scenario"],
         kind="sweep",
+        findings=_reach(points, known),
         sheets=[Sheet(title="Points", columns=heads, bodies=[Body("", rows)], note=note)],
         figures=figures_in(folder),
         notes=summary.get("notes", ()),
         not_modelled=summary.get("not_modelled", ()),
     )
+
+
+def _reach(points: Sequence[Mapping[str, Any]], known: Sequence[Measure]) -> list[str]:
+    """How far apart the points are in what is told first, and which ones are at the ends."""
+    if not known:
+        return ["No run of these points has a result."]
+    measure = known[0]
+    there = [
+        (spread["mean"] * measure.scale, _name(point))
+        for point in points
+        if (spread := point["metrics"].get(measure.name)) is not None
+    ]
+    if not there:
+        return []
+    (least, first), (most, last) = min(there), max(there)
+    unit = f" {measure.unit}" if measure.unit else ""
+    return [
+        f"{len(points):,} points: {measure.label} goes from {cell(least).text}{unit} ({first}) to "
+        f"{cell(most).text}{unit} ({last})."
+    ]
+
+
+def _name(point: Mapping[str, Any]) -> str:
+    changes = [f"{key}={value}" for key, value in point["changes"].items()]
+    return " ".join(([point["variant"]] if point["variant"] else []) + changes)
 
 
 def _axis_cell(value: object) -> Cell:
