@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kvsim.errors import InputError
@@ -157,7 +157,10 @@ def diagnose(
         raise InputError(f"{scenario.label}: keeps no KV, so that none of it can press; use another allocator")
     longest = int(result.scenario_resolved["engine.max_model_len"]["value"])
     room = max(pool_tokens, room_for_all(scenario, result.tables["requests"], longest))
-    asked = [*cures(scenario, pool_tokens=pool_tokens), *yardsticks(scenario, pool_tokens=room)]
+    asked = [
+        replace(cure, changes={**cure.changes, **_same_window(scenario, result)})
+        for cure in (*cures(scenario, pool_tokens=pool_tokens), *yardsticks(scenario, pool_tokens=room))
+    ]
     with opened(jobs=jobs) as workers:
         tried, metrics = _tried(scenario, seed, asked, workers, progress)
     unbounded = metrics.get(UNBOUNDED if caches(scenario) else UNBOUNDED_CACHE)
@@ -168,8 +171,14 @@ def diagnose(
         limits=limits_of(result),
         before=Numbers.of(result.metrics),
         tried=tried,
-        notes=_notes(result, stored, unbounded, metrics),
+        notes=_notes(scenario, result, stored, unbounded, metrics),
     )
+
+
+def _same_window(scenario: Scenario, result: Result) -> dict[str, Any]:
+    """Measure the cures as the run was: one that is done sooner might be measured to its last arrival instead."""
+    whole = scenario.settings.window.until == "auto" and _to_the_end(result.metrics)
+    return {"window.until": "last_finish"} if whole else {}
 
 
 def _tried(
@@ -201,6 +210,7 @@ def _tried(
 
 
 def _notes(
+    scenario: Scenario,
     result: Result,
     stored: Mapping[str, Any] | None,
     unbounded: Mapping[str, Any] | None,
@@ -217,7 +227,19 @@ def _notes(
                 "Where prefixes are cached, preempted requests find what they had computed themselves: up to "
                 f"{again:,} tokens. That is all that caching brings here."
             )
+    until = scenario.settings.window.until
+    if until == "saturated" and not all(one["measured_s"] for one in cured.values()):
+        said.append("A run in which nobody waits has no numbers (-): window.until is saturated here.")
+    if until == "auto" and (
+        other := [name for name, one in cured.items() if _to_the_end(one) != _to_the_end(result.metrics)]
+    ):
+        said.append(f"Rates are over another part of the run (to its last finish) with {', '.join(other)}.")
     return said
+
+
+def _to_the_end(metrics: Mapping[str, Any]) -> bool:
+    """The measured window ends with the run, not with the last arrival."""
+    return bool(metrics["window_s"][1] == metrics["simulated_s"])
 
 
 def _plain(metrics: Mapping[str, Any]) -> object:
