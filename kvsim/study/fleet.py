@@ -74,7 +74,14 @@ def run_fleet(
     alone = [joined([run], end_ps=end_ps) for run in runs]
     name = scenario.settings.fleet.router.name if scenario.settings.fleet else ""
     rows = _rows([metrics(one) for one in alone], paid_ps or [end_ps] * replicas)
-    result = result_of(scenario, simulation, seed, whole, tables=FleetTables(rows, runs if keep else ()))
+    result = result_of(
+        scenario,
+        simulation,
+        seed,
+        whole,
+        tables=FleetTables(rows, runs if keep else ()),
+        paid_replicas=sum(paid_ps) / end_ps if paid_ps is not None and end_ps else None,
+    )
     result.provenance = result.provenance | {"fleet": f"{replicas} replicas, router {name}"}
     result.not_modelled = [*result.not_modelled, "The time that a router takes, and how old what it knows is."]
     result.pools = [pool | {"replica": number} for number, one in enumerate(alone) for pool in pools(one)]
@@ -100,10 +107,13 @@ def _simulate(
     into: Callable[[int], Pieces] | None,
     progress: Progress | None,
 ) -> FleetLog:
-    routing = simulation.routing
+    routing, workload = simulation.routing, simulation.workload
     assert routing is not None
+    caches = simulation.scheduler.allocator.caches
+    if caches:
+        workload.follow()
     return simulate_fleet(
-        simulation.workload,
+        workload,
         simulation.replicas,
         simulation.another,
         simulation.timing,
@@ -111,7 +121,8 @@ def _simulate(
         conditions_of(scenario, simulation, stepwise=stepwise, check=check),
         only=only,
         on_end=reporter(scenario, simulation, progress),
-        after=simulation.workload.after if simulation.workload.closed else None,
+        after=workload.after if workload.closed else None,
+        over=workload.over if caches else None,
         pieces=into or (lambda _: None),
     )
 

@@ -35,6 +35,8 @@ class RequestLog:
         """How many of `ended` and `events` the marks know already."""
         self._handed_over = self._preempted = 0
         """Records, and preemptions, that are kept no more."""
+        self._away: dict[int, None] = {}
+        """Preemptions after which the request has not come back yet, by number, in the order of time."""
         self.arrived = 0
         self.last_arrival_ps = 0
         self.clipped = 0
@@ -85,13 +87,29 @@ class RequestLog:
 
     def preempted(self, now_ps: int, journey: Journey, lost_tokens: int, swapped_tokens: int = 0) -> None:
         """A running request lost its KV, or had it moved to host memory."""
+        self._settle(journey)
+        journey.preemption = self.preemptions
+        self._away[journey.preemption] = None
         self.losses.append(Loss(now_ps, journey.request.id, lost_tokens, swapped_tokens))
-        if len(self.losses) >= self._most:
-            self._hand_over_losses()
+        if next(iter(self._away)) - self._preempted >= self._most:
+            self._hand_over_losses(next(iter(self._away)) - self._preempted)
         journey.preemptions += 1
         journey.lost_tokens += lost_tokens
         journey.swapped_tokens += swapped_tokens
         journey.high_water = max(journey.high_water, lost_tokens)
+
+    def resumed(self, now_ps: int, journey: Journey) -> None:
+        """A preempted request runs again."""
+        if journey.preemption is not None:
+            number = journey.preemption - self._preempted
+            self.losses[number] = self.losses[number]._replace(resumed_ps=now_ps)
+            self._settle(journey)
+
+    def _settle(self, journey: Journey) -> None:
+        """Nothing more will become of its last preemption."""
+        if journey.preemption is not None:
+            del self._away[journey.preemption]
+            journey.preemption = None
 
     def admitted(
         self,
@@ -110,6 +128,7 @@ class RequestLog:
             journey.regret_tokens = regret_tokens
             self.hit_layers = added(self.hit_layers, layers)
         else:
+            self.resumed(now_ps, journey)
             journey.rehit_tokens += hit_tokens
             self.rehit_layers = added(self.rehit_layers, layers)
 
@@ -120,6 +139,7 @@ class RequestLog:
 
     def end(self, now_ps: int, journey: Journey, end: str, generated: int) -> Ended | None:
         """A request, or one sample of it, has ended for good; the record if the whole request has."""
+        self._settle(journey)
         if journey.several is None:
             record = _record(now_ps, journey, end, generated)
         else:
@@ -152,7 +172,7 @@ class RequestLog:
         if self._into is not None:
             self._hand_over_ended()
             self._hand_over_events()
-            self._hand_over_losses()
+            self._hand_over_losses(len(self.losses))
 
     def _mark_ended(self) -> None:
         self._marks.add(self.ended[self._marked :] if self._marked else self.ended)
@@ -175,11 +195,12 @@ class RequestLog:
         self._into.events(self.events)
         self.events, self._counted = [], 0
 
-    def _hand_over_losses(self) -> None:
+    def _hand_over_losses(self, count: int) -> None:
+        """Give the first `count` away, of which it is known when their requests came back."""
         assert self._into is not None
-        self._preempted += len(self.losses)
-        self._into.losses(self.losses)
-        self.losses = []
+        self._preempted += count
+        self._into.losses(self.losses[:count])
+        self.losses = self.losses[count:]
 
 
 def _record(now_ps: int, journey: Journey, end: str, generated: int) -> Ended:
