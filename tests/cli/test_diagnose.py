@@ -72,7 +72,7 @@ def test_a_folder_with_other_numbers_than_now_is_told(files, capsys):
     run(load(files / "none.yaml")).save(files / "run")
     path = files / "run" / "summary.json"
     summary = json.loads(path.read_text())
-    summary["metrics"]["mean_running"] += 1
+    summary["metrics"]["steps"] += 1
     path.write_text(json.dumps(summary))
     assert main(["diagnose", str(files / "run"), "--jobs", "1"]) == 0
     assert "note: The folder holds other numbers than a run gives now" in said_of(capsys)
