@@ -57,6 +57,7 @@ reports: $(VENV)/.installed
 	$(BIN)/kvsim compare scenarios/pagedattention-fig2.yaml -o reports/pagedattention-fig2
 	$(BIN)/kvsim compare scenarios/host-share.yaml -o reports/host-share
 	$(BIN)/kvsim capacity --model llama-3.1-8b --gpu H100 --engine vllm@0.19 -o reports/capacity/llama-3.1-8b
+	$(BIN)/kvsim validate --envelope reports/validity/README.md
 ifdef KVSIM_DATA
 	$(BIN)/kvsim capacity --check-csv $(KVSIM_DATA)/measured/capacity_logs.csv -o reports/capacity \
 		--expected kvsim/capacity/answers/data/expected_errors.json
