@@ -116,6 +116,7 @@ def preemptions_table():
         "request": array("q", range(3, 103, 10)),
         "lost_tokens": array("q", [500] * 10),
         "swapped_tokens": array("q", [0] * 10),
+        "resumed_s": [None if row % 3 == 2 else 11 + row * 1.5 for row in range(10)],
     }
 
 

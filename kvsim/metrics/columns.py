@@ -140,6 +140,7 @@ TABLES: Mapping[str, TableForm] = {
             "request": Column("int64", "id of the request"),
             "lost_tokens": Column("int64", "tokens whose KV was given up, tokens"),
             "swapped_tokens": Column("int64", "tokens whose KV was moved to host memory instead, tokens"),
+            "resumed_s": Column("double", "when the request ran again, seconds; empty: it ended before"),
         },
     ),
     "addresses": TableForm(

@@ -126,7 +126,7 @@ def execute(args: argparse.Namespace) -> int:
 
         print_results(args, results)
     else:
-        from kvsim.cli.study import print_study
+        from kvsim.cli.studies.intervals import print_study
 
         print_study(args, results, found)
     walls = [result.wall_s for result in results if result.wall_s is not None]

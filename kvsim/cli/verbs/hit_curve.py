@@ -94,7 +94,7 @@ def execute(args: argparse.Namespace) -> int:
         )
     found = record(curve, model=None if shape is None else shape.name, bytes_per_token=bytes_per_token)
     if args.folder is not None:
-        from kvsim.reporting.hit_curve import write_hit_curve
+        from kvsim.reporting.figures.prefix.hit_curve import write_hit_curve
 
         write_hit_curve(curve, found, args.folder)
     if args.json:

@@ -24,6 +24,7 @@ class Journey:
         "last_token_ps",
         "limit",
         "lost_tokens",
+        "open_loss",
         "preemptions",
         "recomputed_tokens",
         "regret_tokens",
@@ -48,6 +49,8 @@ class Journey:
         """Most tokens it ever had written: what is written below that is computed again."""
         self.preemptions = 0
         self.lost_tokens = 0
+        self.open_loss: int | None = None
+        """Which of all preemptions of the run, counted from 0, it has not come back from yet."""
         self.swapped_tokens = 0
         self.recomputed_tokens = 0
         self.asked_tokens = 0

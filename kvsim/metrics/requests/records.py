@@ -91,6 +91,8 @@ class Loss(NamedTuple):
     request: int
     tokens: int
     swapped_tokens: int = 0
+    resumed_ps: int | None = None
+    """When the request ran again; None: it has not yet, or it ended before it did."""
 
 
 def added(*layers: tuple[int, ...]) -> tuple[int, ...]:

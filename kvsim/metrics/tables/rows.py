@@ -162,6 +162,7 @@ def preemption_rows(losses: Sequence[Loss]) -> Table:
         "request": [loss.request for loss in losses],
         "lost_tokens": [loss.tokens for loss in losses],
         "swapped_tokens": [loss.swapped_tokens for loss in losses],
+        "resumed_s": [None if loss.resumed_ps is None else loss.resumed_ps / PS_PER_S for loss in losses],
     }
 
 

@@ -1,11 +1,10 @@
 """What the figures of a sweep share: colours, scales, the line above and the provenance below."""
 
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kvsim.reporting.finding import sources_of
-from kvsim.reporting.style import CLASS_COLOURS, FOOTER_LETTERS, FOOTER_LINE_INCHES, INK, PALE_INK
+from kvsim.reporting.style import CLASS_COLOURS, FOOTER_LINE_INCHES, INK, PALE_INK, foot_text, write_foot
 from kvsim.reporting.sweep.measures import Measure
 from kvsim.reporting.sweep.summary import provenance
 from kvsim.study.sweeps.sweep import Sweep
@@ -86,7 +85,7 @@ def foot_inches(sweep: Sweep) -> float:
 
 def foot(figure: "Figure", sweep: Sweep) -> None:
     """Say below a figure what made it, and where its numbers come from."""
-    figure.text(0.012, 0.01, _foot(sweep), fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25)
+    write_foot(figure, _foot(sweep))
 
 
 def _foot(sweep: Sweep) -> str:
@@ -102,4 +101,4 @@ def _foot(sweep: Sweep) -> str:
         for line in sources_of({family: kind})
     ]
     lines += [f"{family}: {len(kinds)} kinds" for family, kinds in told.items() if len(kinds) > MOST_KINDS]
-    return textwrap.fill(" · ".join([f"kvsim {sweep.identity.version}", seed, *lines]), FOOTER_LETTERS)
+    return foot_text(" · ".join([f"kvsim {sweep.identity.version}", seed, *lines]))

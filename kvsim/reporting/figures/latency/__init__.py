@@ -1,0 +1,1 @@
+"""Figures of how long requests take and wait."""

@@ -1,0 +1,1 @@
+"""Figures of the KV memory of runs: whose it is, where it lies, what of it is wasted."""

@@ -1,0 +1,77 @@
+"""The figure of a comparison: the KV memory of every variant over the same time and the same pool."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kvsim.metrics.result import Result
+from kvsim.reporting.comparison import waste_share
+from kvsim.reporting.figures.memory.curve import memory_curve
+from kvsim.reporting.figures.memory.over_time import (
+    draw_memory,
+    draw_window_end,
+    legend,
+    means_over,
+    shown_classes,
+    time_unit,
+)
+from kvsim.reporting.finding import three_digits
+from kvsim.reporting.style import INK, PALE_INK, footer, footer_inches, house_style, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Heights in inches.
+HEAD, PANEL, TITLE, AXIS = 0.46, 0.78, 0.2, 0.42
+
+
+def memory_side_by_side(results: Sequence[Result]) -> "Figure":
+    """Draw the classes of each result in a panel of its own, below each other on the same axes: time in seconds or
+    minutes, memory in per cent of the result's pool.
+
+    The title of a panel says what it did to the requests, a dashed line where the measured window ends. Raises
+    ValueError for no results, and where one has no pool or records no time.
+    """
+    if not results:
+        raise ValueError("results must hold at least one result")
+    if not all(result.metrics["pool_tokens"] for result in results):
+        raise ValueError("results hold one without a pool to draw")
+    curves = [memory_curve(result) for result in results]
+    last_s = max(float(curve.time_s[-1]) for curve in curves)
+    per_unit_s, unit = time_unit(last_s)
+    with house_style():
+        foot = footer_inches(results) + AXIS
+        height = HEAD + len(results) * (TITLE + PANEL) + foot
+        figure = new_figure(height)
+        for row, (result, curve) in enumerate(zip(results, curves, strict=True)):
+            top = height - HEAD - row * (TITLE + PANEL) - TITLE
+            axes = figure.add_axes((0.14, (top - PANEL) / height, 0.845, PANEL / height))
+            draw_memory(axes, curve, result.metrics["pool_tokens"], per_unit_s, whole=100)
+            draw_window_end(axes, result, per_unit_s)
+            axes.set_xlim(0, last_s / per_unit_s)
+            axes.set_yticks([0, 50, 100])
+            axes.text(0, 1.05, result.name, transform=axes.transAxes, fontsize=8, fontweight="bold", va="bottom")
+            axes.text(1, 1.05, _effect(result), transform=axes.transAxes, fontsize=7, ha="right", va="bottom")
+            axes.tick_params(bottom=row == len(results) - 1)
+        axes.tick_params(labelbottom=True)
+        axes.set_xlabel(f"time ({unit})")
+        middle = foot + len(results) * (TITLE + PANEL) / 2
+        figure.text(0.012, middle / height, "% of the KV pool", rotation=90, va="center", ha="left", color=INK)
+        figure.text(0.012, 1 - 0.07 / height, means_over(results), fontsize=7, va="top", color=PALE_INK)
+        legend(figure, shown_classes(curves), 1 - 0.2 / height)
+        footer(figure, results)
+    return figure
+
+
+def _effect(result: Result) -> str:
+    """What became of the requests, as short as a panel's title must be."""
+    metrics, waste = result.metrics, waste_share(result.metrics)
+    parts = [] if waste is None else [f"{waste:.0%} wasted"]
+    if not metrics["finished"]:
+        return "none finished" if not metrics["rejected"] else f"{metrics['rejected']:,} rejected, none finished"
+    if metrics["mean_running"] is not None:
+        parts.append(f"{metrics['mean_running']:,.0f} running")
+    if metrics["ttft_s"] is not None:
+        parts.append(f"TTFT p50 {three_digits(metrics['ttft_s']['p50'])} s")
+    if metrics["preemptions"]:
+        parts.append(f"{metrics['preemptions']:,} preemptions")
+    return ", ".join(parts)

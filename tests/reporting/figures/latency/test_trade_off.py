@@ -1,0 +1,43 @@
+"""The figure of pools of different sizes: a point for each run, and nothing where there is nothing to weigh."""
+
+import pytest
+
+from kvsim.reporting.figures.latency.trade_off import has_trade_off, trade_off
+from kvsim.reporting.run_folder import write_comparison
+from tests.fake_results import fake_result
+
+
+def sized(name, tokens, tpot_s):
+    result = fake_result(name)
+    result.metrics["pool_tokens"] = tokens
+    result.metrics["tpot_s"] = result.metrics["tpot_s"] | {"p50": tpot_s}
+    return result
+
+
+def test_each_run_is_a_point_at_its_pool_and_its_median():
+    figure = trade_off([sized("small", 40_000, 0.05), sized("large", 80_000, 0.1)])
+    p50 = next(line for line in figure.axes[0].lines if line.get_label() == "p50")
+    assert list(p50.get_xdata()) == [40, 80]
+    assert list(p50.get_ydata()) == pytest.approx([50, 100])
+    assert [text.get_text() for text in figure.axes[0].texts] == ["small", "large"]
+
+
+def test_its_foot_states_the_expected_error():
+    figure = trade_off([sized("small", 40_000, 0.05), sized("large", 80_000, 0.1)])
+    assert "expected error: TPOT 8 % median" in figure.texts[-1].get_text().replace("\n", " ")
+
+
+def test_equal_pools_have_no_trade_off(tmp_path):
+    alike = [fake_result("one"), fake_result("other")]
+    assert not has_trade_off(alike)
+    with pytest.raises(ValueError, match="different sizes"):
+        trade_off(alike)
+    names = {path.name for path in write_comparison("alike", alike, tmp_path)}
+    assert "trade_off.png" not in names
+
+
+def test_a_comparison_of_pools_that_differ_writes_it(tmp_path):
+    differ = [sized("small", 41_408, 0.05), sized("large", 82_816, 0.1)]
+    names = {path.name for path in write_comparison("differ", differ, tmp_path)}
+    assert {"trade_off.png", "trade_off.svg"} <= names
+    assert "trade_off.png" in (tmp_path / "README.md").read_text()
