@@ -2,7 +2,6 @@
 
 import json
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import pytest
 

@@ -121,6 +121,13 @@ class Result:
         return self._frame("addresses")
 
     @property
+    def prompts(self) -> "pd.DataFrame":
+        """One row per run of a prompt: what it shares with others; ValueError where it was not recorded."""
+        if "prompts" not in self.tables:
+            raise ValueError("prompts were not recorded; run again with prompts=True (`kvsim run --prompts`)")
+        return self._frame("prompts")
+
+    @property
     def replicas(self) -> "pd.DataFrame":
         """One row per replica of a fleet; ValueError where the run is none."""
         if "replicas" not in self.tables:

@@ -19,6 +19,7 @@ from kvsim.reporting.figures.memory.over_time import memory_over_time
 from kvsim.reporting.figures.memory.side_by_side import memory_side_by_side
 from kvsim.reporting.figures.memory.strips import has_addresses, strips
 from kvsim.reporting.figures.memory.waste import has_waste, waste
+from kvsim.reporting.figures.prefix.tree_figure import has_prompts, prefix_tree
 from kvsim.reporting.figures.requests.counts import counts
 from kvsim.reporting.figures.requests.preemptions import has_preemptions, preemptions
 from kvsim.reporting.figures.requests.timeline import has_timeline, timeline
@@ -120,6 +121,13 @@ FIGURES: tuple[FigureKind, ...] = (
         caption="Latencies of variants whose pools differ.",
         applies=has_trade_off,
         draw=trade_off,
+    ),
+    FigureKind(
+        name="prefix_tree",
+        title="What prompts share",
+        caption="The tree of prefixes: widths are requests, heights tokens, from the beginning of the prompts down.",
+        applies=has_prompts,
+        draw=lambda results: prefix_tree(results[0]),
     ),
     FigureKind(
         name="requests_at_once",

@@ -16,8 +16,8 @@ from kvsim.reporting.sweep.figures.common import (
     scale_of_values,
 )
 from kvsim.reporting.sweep.measures import Measure
+from kvsim.reporting.sweep.points import At, goals, pareto
 from kvsim.reporting.sweep.shape import Shape
-from kvsim.reporting.sweep.summary import At, goals, pareto
 from kvsim.study.sweeps.sweep import Sweep
 from kvsim.study.values import shown
 

@@ -7,8 +7,8 @@ from kvsim.reporting.finding import three_digits
 from kvsim.reporting.style import INK, new_figure
 from kvsim.reporting.sweep.figures.common import AXIS, HEAD, foot, foot_inches, headline, wide
 from kvsim.reporting.sweep.measures import Measure
+from kvsim.reporting.sweep.points import At
 from kvsim.reporting.sweep.shape import Shape
-from kvsim.reporting.sweep.summary import At
 from kvsim.study.sweeps.sweep import Sweep
 from kvsim.study.values import shown
 

@@ -17,8 +17,8 @@ from kvsim.reporting.sweep.figures.common import (
     wide,
 )
 from kvsim.reporting.sweep.measures import Measure
+from kvsim.reporting.sweep.points import At
 from kvsim.reporting.sweep.shape import Shape
-from kvsim.reporting.sweep.summary import At
 from kvsim.study.sweeps.sweep import Sweep
 from kvsim.study.values import Axis, shown
 
