@@ -93,6 +93,7 @@ def requests_table(count):
         "ttft_s": [None if no else 0.7 for no in rejected],
         "tpot_s": [None if no else 3.3 / 99 for no in rejected],
         "e2e_s": [None if no else 4.0 for no in rejected],
+        "replica": [0] * len(rejected),
     }
 
 
@@ -113,10 +114,10 @@ def events_table():
 def preemptions_table():
     return {
         "time_s": array("d", [10 + row * 1.5 for row in range(10)]),
+        "resumed_s": [None if row == 9 else 11 + row * 1.5 for row in range(10)],
         "request": array("q", range(3, 103, 10)),
         "lost_tokens": array("q", [500] * 10),
         "swapped_tokens": array("q", [0] * 10),
-        "resumed_s": [None if row % 3 == 2 else 11 + row * 1.5 for row in range(10)],
     }
 
 

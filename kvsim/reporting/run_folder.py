@@ -22,6 +22,7 @@ SUMMARY = "summary.json"
 README = "README.md"
 FIGURE = "memory_over_time"
 MAP_FIGURE = "memory_map"
+TREE_FIGURE = "prefix_tree"
 COMPARISON_FIGURE = "comparison"
 TRADE_OFF_FIGURE = "trade_off"
 INTERVALS_FIGURE = "intervals"
@@ -41,6 +42,9 @@ FILES = {
     f"{FIGURE}.svg": "the same figure, to be scaled",
     f"{MAP_FIGURE}.png": "what lies at which address of the pool when, where addresses were recorded",
     f"{MAP_FIGURE}.svg": "the same figure, to be scaled",
+    f"{TREE_FIGURE}.png": "the prefixes that prompts share, with their sizes and the requests that begin with them, "
+    "where prompts were recorded",
+    f"{TREE_FIGURE}.svg": "the same figure, to be scaled",
     f"{COMPARISON_FIGURE}.png": "the KV memory of all variants over time, side by side",
     f"{COMPARISON_FIGURE}.svg": "the same figure, to be scaled",
     f"{TRADE_OFF_FIGURE}.png": "latencies against the size of the pool, where the pools of the variants differ",
@@ -132,9 +136,10 @@ def write_run(
     if progress:
         progress(1.0, f"writing {result.name}")
     written = result.save(folder)
-    if "addresses" not in result.tables:
-        for form in ("png", "svg"):  # an earlier run may have left one there
-            (folder / f"{MAP_FIGURE}.{form}").unlink(missing_ok=True)
+    for table, stem in (("addresses", MAP_FIGURE), ("prompts", TREE_FIGURE)):
+        if table not in result.tables:
+            for form in ("png", "svg"):  # an earlier run may have left one there
+                (folder / f"{stem}.{form}").unlink(missing_ok=True)
     if figures and _has_memory(result):
         # Importing matplotlib takes most of a second, so it waits until a figure is really drawn.
         from kvsim.reporting.figures.memory.over_time import memory_over_time
@@ -145,6 +150,10 @@ def write_run(
             from kvsim.reporting.figures.memory.address_map import memory_map
 
             written += save_figure(memory_map(result), folder, MAP_FIGURE)
+        if "prompts" in result.tables:
+            from kvsim.reporting.figures.prefix.tree_figure import prefix_tree
+
+            written += save_figure(prefix_tree(result), folder, TREE_FIGURE)
     names = [path.name for path in written]
     return [*written, write_whole(folder / README, readme(result.name, names).encode())]
 

@@ -155,6 +155,7 @@ def _print(args: argparse.Namespace, subject: "Subject", written: "Written") -> 
         print_text(out, finding(subject.results))
     for one in written.maps:
         how = f"exact at {one.instants:,} instants" if one.instants else "all of them"
+        how = how if one.text else "for which the page has no room"
         print_text(out, f"memory map of {one.name}: {one.recorded:,} changes, {how}", "dim")
     figures = len([path for path in written.paths if path.suffix in (".png", ".svg", ".pdf")])
     print_text(out, f"{figures} figure files", "dim")

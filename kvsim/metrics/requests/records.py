@@ -115,7 +115,7 @@ class Loss(NamedTuple):
     tokens: int
     swapped_tokens: int = 0
     resumed_ps: int | None = None
-    """When the request ran again; None: it has not yet, or it ended before it did."""
+    """When it ran again; None: it never did."""
 
 
 def added(*layers: tuple[int, ...]) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from kvsim.content import LAYERS
 from kvsim.metrics.memory import SERIES, AddressLog
+from kvsim.metrics.prefix.prompts import PromptLog
 from kvsim.metrics.requests import Ended, Event, Loss, whose
 from kvsim.request import PS_PER_S
 from kvsim.step import CLASSES
@@ -19,8 +20,8 @@ Table = dict[str, list[Any]]
 _WIDTH = len(SERIES)
 
 
-def request_rows(ended: Sequence[Ended]) -> Table:
-    """A row for each, in the order of id."""
+def request_rows(ended: Sequence[Ended], replicas: Mapping[int, int] | None = None) -> Table:
+    """A row for each, in the order of id; `replicas` says by id which one it came to (None: there is one)."""
     records = sorted(ended)
     return {
         "id": [r.id for r in records],
@@ -53,6 +54,7 @@ def request_rows(ended: Sequence[Ended]) -> Table:
         "ttft_s": [_seconds(r.ttft_ps) for r in records],
         "tpot_s": [_seconds(r.tpot_ps) for r in records],
         "e2e_s": [(r.end_ps - r.arrival_ps) / PS_PER_S for r in records],
+        "replica": [0 if replicas is None else replicas[r.id] for r in records],
     }
 
 
@@ -159,11 +161,23 @@ def preemption_rows(losses: Sequence[Loss]) -> Table:
     """A row for each preemption."""
     return {
         "time_s": [loss.time_ps / PS_PER_S for loss in losses],
+        "resumed_s": [_seconds(loss.resumed_ps) for loss in losses],
         "request": [loss.request for loss in losses],
         "lost_tokens": [loss.tokens for loss in losses],
         "swapped_tokens": [loss.swapped_tokens for loss in losses],
-        "resumed_s": [None if loss.resumed_ps is None else loss.resumed_ps / PS_PER_S for loss in losses],
     }
+
+
+def prompt_rows(log: PromptLog) -> Table:
+    """A row for each run of each prompt."""
+    columns: dict[str, Any] = {
+        "request": log.request,
+        "start": log.start,
+        "stream": log.stream,
+        "offset": log.offset,
+        "tokens": log.tokens,
+    }
+    return columns
 
 
 def address_rows(log: AddressLog) -> Table:

@@ -10,6 +10,7 @@ from kvsim.reporting.figures.catalog.bytes_per_token import bytes_per_token, has
 from kvsim.reporting.figures.catalog.concurrency import concurrency, has_pool
 from kvsim.reporting.figures.catalog.kv_share import has_weights, kv_share
 from kvsim.reporting.figures.interface import FigureKind
+from kvsim.reporting.figures.latency.cost import costs, has_costs
 from kvsim.reporting.figures.latency.distributions import has_latencies, latencies
 from kvsim.reporting.figures.latency.first_token import first_token, has_first_tokens
 from kvsim.reporting.figures.latency.trade_off import has_trade_off, trade_off
@@ -19,6 +20,7 @@ from kvsim.reporting.figures.memory.over_time import memory_over_time
 from kvsim.reporting.figures.memory.side_by_side import memory_side_by_side
 from kvsim.reporting.figures.memory.strips import has_addresses, strips
 from kvsim.reporting.figures.memory.waste import has_waste, waste
+from kvsim.reporting.figures.prefix.tree_figure import has_prompts, prefix_tree
 from kvsim.reporting.figures.requests.counts import counts
 from kvsim.reporting.figures.requests.preemptions import has_preemptions, preemptions
 from kvsim.reporting.figures.requests.timeline import has_timeline, timeline
@@ -115,11 +117,26 @@ FIGURES: tuple[FigureKind, ...] = (
         draw=first_token,
     ),
     FigureKind(
+        name="cost",
+        title="What tokens cost against how long people wait",
+        caption="US dollars per million output tokens against the 99th percentiles of TTFT and TPOT; those that no "
+        "other beats in both are joined.",
+        applies=has_costs,
+        draw=costs,
+    ),
+    FigureKind(
         name="trade_off",
         title="Latency against the size of the pool",
         caption="Latencies of variants whose pools differ.",
         applies=has_trade_off,
         draw=trade_off,
+    ),
+    FigureKind(
+        name="prefix_tree",
+        title="What prompts share",
+        caption="The tree of prefixes: widths are requests, heights tokens, from the beginning of the prompts down.",
+        applies=has_prompts,
+        draw=lambda results: prefix_tree(results[0]),
     ),
     FigureKind(
         name="requests_at_once",

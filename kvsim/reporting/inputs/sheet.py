@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import NamedTuple
 
 
@@ -41,12 +42,13 @@ def cell(value: object, digits: int = 2) -> Cell:
         return Cell("-")
     if isinstance(value, bool):
         return Cell("yes" if value else "no", float(value))
-    if isinstance(value, int):
-        return Cell(f"{value:,}", float(value))
-    if isinstance(value, float):
-        whole_digits = len(str(int(abs(value))))
-        small = value and abs(value) < 10**-digits
-        return Cell(f"{value:.2g}" if small else f"{value:,.{min(digits, max(0, 4 - whole_digits))}f}", value)
+    if isinstance(value, Integral):  # numpy's too
+        return Cell(f"{int(value):,}", float(value))
+    if isinstance(value, Real):
+        number = float(value)
+        whole_digits = len(str(int(abs(number))))
+        small = number and abs(number) < 10**-digits
+        return Cell(f"{number:.2g}" if small else f"{number:,.{min(digits, max(0, 4 - whole_digits))}f}", number)
     if isinstance(value, list | tuple):
         return Cell(", ".join(cell(item, digits).text for item in value))
     return Cell(str(value))

@@ -32,15 +32,17 @@ def render(content: Content, pictures: Sequence[Shown], maps: Sequence[MapData])
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    scripts = ["\n" + "\n".join(_asset(name) for name in (*TABLES, *(MAP if maps else ())))]
+    fitting = [one for one in maps if one.text]
+    scripts = ["\n" + "\n".join(_asset(name) for name in (*TABLES, *(MAP if fitting else ())))]
     return environment.get_template("page.html.j2").render(
         content=content,
         pictures=pictures,
         together=[shown for shown in pictures if shown.picture.result is None],
         alone=_by_result(pictures),
-        maps=maps,
-        map_data=Markup(json_block(_model(maps))),
-        classes=_occurring(maps),
+        maps=fitting,
+        no_room=[one.name for one in maps if not one.text],
+        map_data=Markup(json_block(_model(fitting))),
+        classes=_occurring(fitting),
         style=Markup(_asset("page.css")),
         scripts=[Markup(script) for script in scripts],
         policy=policy(scripts),

@@ -77,7 +77,8 @@ def sampled(changes: Changes, pool_tokens: int, end_us: int, instants: int) -> C
         new = pool[places]
         heads = np.flatnonzero(np.r_[True, (np.diff(places) != 1) | (np.diff(new) != 0)])
         lengths = np.diff(np.r_[heads, len(places)])
-        found.append((np.full(len(heads), instant), places[heads], lengths, new[heads]))
+        order = np.argsort(new[heads], kind="stable")  # each owner's together, as packing expects them
+        found.append((np.full(len(heads), instant), places[heads][order], lengths[order], new[heads][order]))
         shown[places] = new
     time, start, length, code = (
         (np.concatenate(column) for column in zip(*found, strict=True)) if found else (np.empty(0, np.int64),) * 4

@@ -11,15 +11,17 @@ from kvsim.step import CLASSES
 
 MOST_INSTANTS = 16_384
 """Where not all changes fit, the map is exact at so many instants, or at half as many, and so on."""
-LEAST_INSTANTS = 128
+LEAST_INSTANTS = 16
+"""Of a map that is not exact at so many, nothing is shown."""
 
 
 @dataclass(frozen=True)
 class MapData:
     """The map of one result, as the page's script reads it; `changes` of them are in it, of `recorded` ones.
 
-    `instants` is 0 where all changes are there, else at how many evenly spaced instants the map is exact; `kinds` are
-    the classes that occur.
+    `instants` is 0 where all changes are there, else at how many evenly spaced instants the map is exact. `kinds` are
+    the classes that occur, `owners` pairs of a request's id and a sample's number, `requests` the ids with prompt and
+    output tokens and the arrival in seconds. `text` is the changes packed, "" where there was no room for them.
     """
 
     name: str
@@ -75,6 +77,8 @@ def _map_of(result: Result, whole: Changes, text: str, most_letters: int) -> Map
         # Each half of the instants is among those before, so that nothing is lost by going on from there.
         changes = sampled(changes, pool_tokens, round(length_s * 1e6), instants)
         text = packed(changes)
+    if len(text) > most_letters:
+        text = ""
     blocks = result.metrics["pool_blocks"]
     return MapData(
         name=result.name,
@@ -96,4 +100,8 @@ def _requests(result: Result, changes: Changes) -> list[tuple[int, int, int, flo
     table = result.tables["requests"]
     owning = {request for request, _ in changes.owners}
     columns = zip(table["id"], table["prompt_tokens"], table["output_tokens"], table["arrival_s"], strict=True)
-    return [(number, prompt, output, round(at, 3)) for number, prompt, output, at in columns if number in owning]
+    return [
+        (int(number), int(prompt), int(output), round(float(at), 3))
+        for number, prompt, output, at in columns
+        if number in owning
+    ]
