@@ -107,10 +107,13 @@ def _simulate(
     into: Callable[[int], Pieces] | None,
     progress: Progress | None,
 ) -> FleetLog:
-    routing = simulation.routing
+    routing, workload = simulation.routing, simulation.workload
     assert routing is not None
+    caches = simulation.scheduler.allocator.caches
+    if caches:
+        workload.follow()
     return simulate_fleet(
-        simulation.workload,
+        workload,
         simulation.replicas,
         simulation.another,
         simulation.timing,
@@ -118,7 +121,8 @@ def _simulate(
         conditions_of(scenario, simulation, stepwise=stepwise, check=check),
         only=only,
         on_end=reporter(scenario, simulation, progress),
-        after=simulation.workload.after if simulation.workload.closed else None,
+        after=workload.after if workload.closed else None,
+        over=workload.over if caches else None,
         pieces=into or (lambda _: None),
     )
 

@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kvsim.cli.show import Justify, console, print_rows, print_text
-from kvsim.reporting.finding import SOURCES, sources_of, three_digits
+from kvsim.reporting.finding import SOURCES, expected, sources_of, three_digits
 from kvsim.reporting.sweep.measures import Measure, measures
-from kvsim.reporting.sweep.summary import At, every_point, goals, notes_of, pareto
+from kvsim.reporting.sweep.points import SATURATED, SATURATED_MEANS, At, every_point, goals, pareto
+from kvsim.reporting.sweep.summary import expected_errors, notes_of
+from kvsim.reporting.sweep.sustained import sentences, sustained
 from kvsim.study.values import shown
 
 if TYPE_CHECKING:
@@ -31,8 +33,12 @@ def print_sweep(args: argparse.Namespace, sweep: "Sweep", names: Sequence[str] |
     low, high = goals(points)
     front = pareto(points, low, high)
     print_text(out, _finding(sweep, points, front, low, high), "bold")
+    for line in sentences(sustained(sweep, points), points):
+        print_text(out, line)
     if front:
         print_text(out, f"*: no other point has both less {low.label} and more {high.label}.", "dim")
+    if any(at.saturated for at in points):
+        print_text(out, f"{SATURATED}: {SATURATED_MEANS}", "dim")
     listed = points if len(points) <= MOST_ROWS else sorted(front, key=lambda at: at.mean(high) or 0)
     if len(listed) < len(points):
         print_text(
@@ -51,7 +57,7 @@ def print_sweep(args: argparse.Namespace, sweep: "Sweep", names: Sequence[str] |
     if len(notes) > MOST_NOTES:
         print_text(out, f"note: {len(notes) - MOST_NOTES} more are in the column notes of the runs")
     fine = [sweep.outcomes[run.key] for run in sweep.runs if sweep.outcomes[run.key]["error"] is None]
-    for line in _sources([came["provenance"] for came in fine]):
+    for line in _sources([came["provenance"] for came in fine], list(map(expected, expected_errors(sweep)))):
         print_text(out, line, "dim")
     gaps = list(dict.fromkeys(gap for came in fine for gap in came["not_modelled"]))
     if gaps:
@@ -72,8 +78,8 @@ def _finding(sweep: "Sweep", points: Sequence[At], front: Sequence[At], low: Mea
     return " ".join(said)
 
 
-def _sources(provenances: Sequence[Mapping[str, str]]) -> list[str]:
-    """Where each family of numbers comes from, in one line where all runs agree or a few differ."""
+def _sources(provenances: Sequence[Mapping[str, str]], errors: Sequence[str]) -> list[str]:
+    """Where each family of numbers comes from, in one line where all runs agree or a few differ; `errors` of times."""
     said = []
     for family in dict.fromkeys(family for one in provenances for family in one):
         lines = list(dict.fromkeys(line for one in provenances for line in sources_of({family: one[family]})))
@@ -81,6 +87,7 @@ def _sources(provenances: Sequence[Mapping[str, str]]) -> list[str]:
         said += (
             lines if few else [f"{SOURCES.get(family, family)}: {len(lines)} kinds, in the column provenance.{family}"]
         )
+        said += errors if family == "timing" else ()
     return said
 
 
@@ -101,7 +108,9 @@ def _table(
     for axis in sweep.axes:
         columns.append((axis.key.replace(".", ".\n"), "right" if axis.numbers else "left"))
         cells.append([shown(at.changes[axis.key]) if axis.key in at.changes else "" for at in points])
-    starred = [("*" if at in front else "") + ("!" if at.failed else "") for at in points]
+    starred = [
+        ("*" if at in front else "") + (SATURATED if at.saturated else "") + ("!" if at.failed else "") for at in points
+    ]
     room = width - sum(map(_width, columns, cells)) - _width(("*", "left"), starred)
     for measure in told:
         column: tuple[str, Justify] = ("\n".join([*measure.label.split(), measure.unit]).strip(), "right")

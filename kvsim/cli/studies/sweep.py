@@ -68,11 +68,13 @@ def execute(args: argparse.Namespace) -> int:
     """Plan the runs, run what is missing, write, print. 1 where no run has a result."""
     from kvsim.cli.studies.progress import study_bar
     from kvsim.reporting.run_folder import check_writable, folder_names
-    from kvsim.reporting.sweep import sweep_summary, write_sweep
+    from kvsim.reporting.sweep import check_measures, sweep_summary, write_sweep
     from kvsim.study.sweeps.sweep import planned, run_all
 
     points = _points(args)
     whole = planned(chosen_variants(args), points, replications=args.replications, seed=args.seed)
+    names = [name.strip() for name in args.metrics.split(",")] if args.metrics else None
+    check_measures(whole, names or ())
     folder = args.folder
     if folder is None and not args.json:
         name = f"{folder_names([whole.name])[0]}-sweep-{whole.identity.fingerprint[:_ID_DIGITS]}"
@@ -91,7 +93,6 @@ def execute(args: argparse.Namespace) -> int:
                 file=sys.stderr,
             )
         raise
-    names = args.metrics.split(",") if args.metrics else None
     if folder is not None:
         write_sweep(whole, folder, names)
     if args.json:

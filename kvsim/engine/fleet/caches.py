@@ -1,6 +1,6 @@
 """What is cached where: the index that a prefix-aware router keeps from its replicas' KV events."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from collections.abc import Sequence as Seq
 
 from kvsim.content import Content
@@ -21,10 +21,12 @@ class FleetCaches:
     def found(self, content: Content, tokens: int) -> list[int]:
         """See `Caches`. O(blocks found by anybody + replicas)."""
         lengths, size = [0] * self._replicas, self.block_tokens
-        chain = Chain(content, block_size=size, identities=self.identities)
+        chain, holders = Chain(content, block_size=size, identities=self.identities), self.holders
         have, blocks = (1 << self._replicas) - 1, min(tokens, content.tokens) // size
         for block in range(blocks + 1):
-            still = have & self.holders.get(chain[block], 0) if block < blocks else 0
+            still = have & holders.get(chain[block], 0) if block < blocks else 0
+            if still == have:
+                continue
             ending = have & ~still
             while ending:
                 lowest = ending & -ending
@@ -34,6 +36,10 @@ class FleetCaches:
                 break
             have = still
         return lengths
+
+    def forget(self, streams: Iterable[int]) -> None:
+        """No prompt with tokens of these own streams will come any more. Mutates; changes no answer."""
+        self.identities.forget(streams)
 
     def follower(self, replica: int) -> "Held":
         """Who listens to the cache of one replica."""
@@ -58,12 +64,15 @@ class Held:
         caches = self._caches
         holders, number, size = caches.holders, caches.identities.number, caches.block_tokens
         last = _START if before is None else self._blocks[before][-1]
+        shared_tokens, stream = content.first_own()
         for piece in pieces:
             blocks = self._blocks.get(piece)
             if blocks is None:
                 blocks = self._blocks[piece] = []
                 for place in range(start, start + tokens, size):
-                    last = number(last, content.part(place, place + size))
+                    # As `Chain` has it, so that whoever looks for the same tokens finds the same number.
+                    own = place + size > shared_tokens
+                    last = number(last, content.part(place, place + size), stream if own else None)
                     blocks.append(last)
                     holders[last] = holders.get(last, 0) | self._bit
             else:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from kvsim.engine.clock import Clock
 from kvsim.engine.fleet.autoscaler import Autoscaler, Scaling
+from kvsim.engine.fleet.forgetting import Forgetting
 from kvsim.engine.fleet.interface import Router
 from kvsim.engine.replica import Replica
 from kvsim.request import Request
@@ -14,7 +15,7 @@ class Fleet:
 
     What goes to one of the others is left out; then the router must be one without state. In a `closed` loop more may
     come to any of them as long as there is somebody in one of them. With `scaling` only the first of them take
-    requests, as many as an autoscaler on `clock` says.
+    requests, as many as an autoscaler on `clock` says. `forgetting` is told who goes where.
     """
 
     def __init__(
@@ -26,8 +27,10 @@ class Fleet:
         closed: bool,
         scaling: Scaling | None = None,
         clock: Clock | None = None,
+        forgetting: Forgetting | None = None,
     ) -> None:
         self._replicas = replicas
+        self._forgetting = forgetting
         self._router = router
         self._closed = closed
         self._exhausted = False
@@ -42,9 +45,14 @@ class Fleet:
         """See `Door`."""
         self.last_arrival_ps = request.arrival_ps
         members = self._members if self.autoscaler is None else self._members[: self.autoscaler.ready]
-        replica = self._replicas.get(self._router.choose(request, members).number)
+        number = self._router.choose(request, members).number
+        replica, forgetting = self._replicas.get(number), self._forgetting
         if replica is not None:
+            if forgetting is not None:
+                forgetting.comes(request, number)
             replica.submit(request)
+        elif forgetting is not None:
+            forgetting.goes_elsewhere(request)
 
     def no_more(self) -> None:
         """See `Door`."""

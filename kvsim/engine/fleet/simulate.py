@@ -7,8 +7,9 @@ from kvsim.engine.arrivals import After
 from kvsim.engine.fleet.autoscaler import Change, Scaling
 from kvsim.engine.fleet.caches import FleetCaches
 from kvsim.engine.fleet.fleet import Fleet
+from kvsim.engine.fleet.forgetting import Forgetting
 from kvsim.engine.fleet.interface import Caches, Router
-from kvsim.engine.replica import OnEnd
+from kvsim.engine.replica import OnEnd, Over, Replica
 from kvsim.engine.run import Conditions, RunLog, World
 from kvsim.metrics.requests import Ended
 from kvsim.metrics.tables import Pieces
@@ -55,14 +56,15 @@ def simulate_fleet(
     only: Sequence[int] | None = None,
     on_end: OnEnd | None = None,
     after: After | None = None,
+    over: Over | None = None,
     pieces: Callable[[int], Pieces | None] = lambda _: None,
 ) -> FleetLog:
     """Serve `requests` (in order of arrival) by so many `replicas`, each with a `scheduler` of its own.
 
     `only` simulates some of the replicas, and leaves out what goes to others: ValueError unless `routing.apart` and
     nothing comes `after` something else, so that a replica does not know of the others. Each is then the
-    same, to the bit, as in the whole fleet. The rest is as for `simulate`; `pieces` gives where the records of a
-    replica go.
+    same, to the bit, as in the whole fleet. The rest is as for `simulate`; `over` is asked of those that go elsewhere,
+    too, and `pieces` gives where the records of a replica go.
     """
     if only is not None and not (routing.apart and after is None):
         raise ValueError(
@@ -75,15 +77,15 @@ def simulate_fleet(
         if on_end is not None:
             on_end(record)
 
-    world = World(requests, conditions, after, ended)
+    engines = {number: scheduler() for number in (range(replicas) if only is None else only)}
     caches: FleetCaches | None = None
-    here = {}
-    for number in range(replicas) if only is None else only:
-        engine = scheduler()
-        follower = None
-        if routing.follows_caches:
-            caches = caches or FleetCaches(replicas, block_tokens=engine.allocator.capacity(1))
-            follower = caches.follower(number)
+    if routing.follows_caches:
+        caches = FleetCaches(replicas, block_tokens=engines[0].allocator.capacity(1))
+    here: dict[int, Replica] = {}
+    forgetting = None if over is None else Forgetting(over, here, caches)
+    world = World(requests, conditions, after, ended, None if forgetting is None else forgetting.ended)
+    for number, engine in engines.items():
+        follower = None if caches is None else caches.follower(number)
         here[number] = world.replica(engine, timing, number=number, pieces=pieces(number), follower=follower)
     fleet = Fleet(
         replicas,
@@ -92,6 +94,7 @@ def simulate_fleet(
         closed=after is not None,
         scaling=routing.scaling,
         clock=world.clock,
+        forgetting=forgetting,
     )
     world.serve(fleet, list(here.values()))
     # From when on all that is measured can have happened to a replica: the same whoever is simulated beside it.

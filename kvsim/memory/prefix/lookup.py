@@ -72,6 +72,9 @@ class _Finder:
         self._numbers = numbers
 
     def __call__(self, content: int) -> tuple[int, ...] | None:
+        if len(self._numbers) == 1:
+            only = self._pool.find((self._numbers[0], content))
+            return None if only is None else (only,)
         found = []
         for number in self._numbers:
             block = self._pool.find((number, content))

@@ -1,6 +1,6 @@
 """What happened to each request: on its way, when it has ended, and all of them together."""
 
-from kvsim.metrics.requests.journey import Journey, allowed_output, entering, whose
+from kvsim.metrics.requests.journey import Journey, allowed_output, entering, sequence_ids, whose
 from kvsim.metrics.requests.log import RequestLog
 from kvsim.metrics.requests.marks import Marks
 from kvsim.metrics.requests.records import NO_HITS, Ended, Event, Loss, added
@@ -16,5 +16,6 @@ __all__ = [
     "added",
     "allowed_output",
     "entering",
+    "sequence_ids",
     "whose",
 ]

@@ -14,6 +14,7 @@ class Journey:
     __slots__ = (
         "allowed",
         "asked_tokens",
+        "away_ps",
         "blocked_cause",
         "ended",
         "first_scheduled_ps",
@@ -24,7 +25,7 @@ class Journey:
         "last_token_ps",
         "limit",
         "lost_tokens",
-        "preemption",
+        "open_loss",
         "preemptions",
         "recomputed_tokens",
         "regret_tokens",
@@ -48,9 +49,11 @@ class Journey:
         self.high_water = 0
         """Most tokens it ever had written: what is written below that is computed again."""
         self.preemptions = 0
-        self.preemption: int | None = None
-        """Number of the preemption that it has not come back from, in the log; None: it has."""
         self.lost_tokens = 0
+        self.away_ps = 0
+        """How long it was preempted, in all."""
+        self.open_loss: int | None = None
+        """Which of all preemptions of the run, counted from 0, it has not come back from yet."""
         self.swapped_tokens = 0
         self.recomputed_tokens = 0
         self.asked_tokens = 0
@@ -119,9 +122,18 @@ def entering(request: Request, max_model_len: int) -> Journey:
     return first
 
 
+def sequence_ids(request: Request) -> list[int]:
+    """The ids of its sequences: its own, and those of its further samples."""
+    return [_sequence_id(request, number) for number in range(1 + len(request.more_outputs))]
+
+
+def _sequence_id(request: Request, number: int) -> int:
+    return -(request.id * MOST_SAMPLES + number) if number else request.id
+
+
 def _sample(request: Request, number: int, output_tokens: int, max_model_len: int) -> Journey:
     allowed, limit = allowed_output(request, max_model_len, output_tokens)
-    sequence_id = -(request.id * MOST_SAMPLES + number) if number else request.id
+    sequence_id = _sequence_id(request, number)
     sequence = Sequence(
         sequence_id,
         request.prompt_tokens,

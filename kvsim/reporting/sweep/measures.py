@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kvsim.errors import InputError
+from kvsim.metrics.names import metric_names
 from kvsim.metrics.waste import waste_share
-from kvsim.scenario.messages import suggestion
+from kvsim.scenario.messages import closest, suggestion
 from kvsim.step import CLASSES
+from kvsim.study.sweeps.sweep import Sweep
+from kvsim.units import GIB
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,16 @@ KNOWN: Mapping[str, Measure] = {
     one.name: one
     for one in (
         Measure("mean_running", "running"),
+        Measure("max_running", "most running"),
+        Measure("mean_waiting", "waiting", "", 1, "low"),
         Measure(WASTE, "waste", "%", 100, "low"),
         Measure("preemptions", "preempted", "", 1, "low"),
         Measure("hit_rate", "hit rate", "%", 100, "high"),
+        *(Measure(f"mean_share.{name}", name, "%", 100) for name in CLASSES),
+        *(Measure(f"peak_share.{name}", f"{name} at most", "%", 100) for name in CLASSES),
+        *(Measure(f"device_bytes.{name}", name, "GiB", 1 / GIB) for name in ("card", "weights", "pool")),
+        Measure("pool_tokens", "pool", "tokens"),
+        Measure("upkeep.table_bytes", "block tables", "KiB", 1 / 1024, "low"),
         Measure("ttft_s.p50", "TTFT p50", "s", 1, "low"),
         TTFT,
         Measure("tpot_s.p50", "TPOT p50", "ms", 1000, "low"),
@@ -56,24 +66,30 @@ KNOWN: Mapping[str, Measure] = {
 }
 """Measures with names of their own; any other column of the runs has its name."""
 
+OF_RUNS = ("run", "replication", "seed", "queue_growth")
+"""Columns of numbers that are no metrics."""
+
 TOLD = (TTFT.name, OUTPUT.name, GOODPUT.name, WASTE, "tpot_s.p99", "preemptions", "hit_rate", "mean_running")
 """What is told unless somebody chooses, most wanted first; those that no run has are left out."""
 
 
 def measures(rows: Sequence[Mapping[str, Any]], names: Sequence[str] | None = None) -> list[Measure]:
-    """The measures of these names, or those of `TOLD` that some run has. InputError for a name that no run has."""
+    """The measures of these names, or those of `TOLD` that some run has."""
     if names is None:
         return [KNOWN[name] for name in TOLD if any(KNOWN[name].of(row) is not None for row in rows)]
-    found = [KNOWN.get(name, Measure(name, name)) for name in names]
-    columns = [WASTE, *dict.fromkeys(name for row in rows for name, value in row.items() if _is_number(value))]
-    for one in found:
-        if rows and one.name not in columns:
-            raise InputError(f"--metrics: {one.name} is no number of these runs; {suggestion(one.name, columns)}")
-    return found
+    return [KNOWN.get(name, Measure(name, name)) for name in names]
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def check_measures(sweep: Sweep, names: Sequence[str]) -> None:
+    """Raise InputError for the first name that no run of this sweep can have, done or not."""
+    classes = dict.fromkeys(name for run in sweep.runs for name in run.scenario.settings.slo.classes or ())
+    axes = (one.key for one in sweep.axes if one.numbers is not None)
+    columns = [WASTE, *metric_names(list(classes)), *axes, *OF_RUNS]
+    for name in names:
+        if name not in columns:
+            near = closest(name, columns)
+            right = suggestion(name, near or TOLD) + ("" if near else ", and every number of kvsim run --json")
+            raise InputError(f"--metrics: {name} is no number of these runs; {right}")
 
 
 def _waste(row: Mapping[str, Any]) -> float | None:

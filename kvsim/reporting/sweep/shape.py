@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kvsim.reporting.sweep.summary import At
+from kvsim.reporting.sweep.points import At
 from kvsim.study.values import Axis, shown
 
 MOST_LINES = 7

@@ -70,22 +70,29 @@ def queue_grows(levels: ArrayLike, arrivals: ArrayLike) -> Truths:
     from slice to slice, which are those of a random walk where the queue grows; where it does not, they undo one
     another, and the test errs on the side of silence. And the queue has to grow by `GROWTH_SHARE`.
     """
-    from scipy.special import stdtrit
-
     values = np.asarray(levels, dtype=np.float64)
     shares = growth_shares(values, arrivals)
-    mean = shares.mean(axis=-1)
     if values.shape[-2] > 1:
-        samples = shares
-        inflation = 1.0
-    else:
-        samples = np.diff(values[..., 0, :], axis=-1)
-        inflation = _SMOOTHED
+        return shares_grow(shares)
+    steps = np.diff(values[..., 0, :], axis=-1)
+    grows: Truths = (shares.mean(axis=-1) >= GROWTH_SHARE) & _certainly_above_0(steps, _SMOOTHED)
+    return grows
+
+
+def shares_grow(shares: ArrayLike) -> Truths:
+    """The same of the growth of two replications or more: (..., replications) to (...)."""
+    values = np.asarray(shares, dtype=np.float64)
+    grows: Truths = (values.mean(axis=-1) >= GROWTH_SHARE) & _certainly_above_0(values, 1.0)
+    return grows
+
+
+def _certainly_above_0(samples: Array, inflation: float) -> Truths:
+    from scipy.special import stdtrit
+
     count = samples.shape[-1]
     error = samples.std(axis=-1, ddof=1) * np.sqrt(inflation / count)
-    certain = samples.mean(axis=-1) > error * float(stdtrit(count - 1, 1 - CHANCE))
-    grows: Truths = (mean >= GROWTH_SHARE) & certain
-    return grows
+    certain: Truths = samples.mean(axis=-1) > error * float(stdtrit(count - 1, 1 - CHANCE))
+    return certain
 
 
 def queue_memory(levels: ArrayLike) -> Array:

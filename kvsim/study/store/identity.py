@@ -76,11 +76,22 @@ class Identity:
             return []
         names = ("scenario", "version", "seed", "replications", "variants")
         told = [
-            f"{name} is {other.get(name)} there and {own[name]} here" for name in names if other.get(name) != own[name]
+            f"{name} is {_told(name, other.get(name))} there and {_told(name, own[name])} here"
+            for name in names
+            if other.get(name) != own[name]
         ]
         if other.get("points") != json.loads(json.dumps(own["points"])):
             told.append("its points are others")
         return told or ["its scenario, or a file that it names, was another"]
+
+
+def _told(name: str, value: Any) -> str:
+    """A seed that nobody gave is that of the scenario; variants that there are not are none."""
+    if name == "seed" and value is None:
+        return "the scenario's own"
+    if name == "variants":
+        return ", ".join(value or ()) or "none"
+    return str(value)
 
 
 def read_identity(path: Path) -> dict[str, Any]:

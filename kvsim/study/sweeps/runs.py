@@ -8,8 +8,9 @@ from typing import Any
 from kvsim.errors import InputError, KvsimError
 from kvsim.metrics.tables import Dropped
 from kvsim.scenario.resolve import Scenario
+from kvsim.study.replication.runs.replicate import Piece, Replicate, observed_run
+from kvsim.study.replication.trust import judged
 from kvsim.study.seeds import replication_seed
-from kvsim.study.single import run
 from kvsim.study.store import Outcome, run_key
 from kvsim.study.sweeps.points import Point
 from kvsim.version import __version__
@@ -57,24 +58,42 @@ def outcome(one: Run) -> Outcome:
     if one.version != __version__:
         raise InputError(f"a worker has kvsim {__version__}, and the study was planned with {one.version}; install one")
     try:
-        result = run(one.scenario, seed=one.seed, pieces=Dropped())
+        ran = observed_run(Piece(one.scenario, one.seed), Dropped())
     except KvsimError as error:
         return failed(one, str(error))
     except Exception as error:  # a bug, or no memory: of this run alone
         return failed(one, f"{type(error).__name__}: {error}")
+    result = ran.result
     return {
         "key": one.key,
         "error": None,
         "provenance": result.provenance,
+        "expected_error": dict(result.expected_error),
         "not_modelled": list(result.not_modelled),
         "notes": list(result.notes),
         "metrics": result.metrics,
+        "queue": queue_of(one.scenario, ran.replicate),
     }
+
+
+def queue_of(scenario: Scenario, replicate: Replicate) -> Mapping[str, Any]:
+    """Whether a run's queue grew, judged by itself (`saturated`), and how much of what came was left in it (`growth`).
+
+    Both None where the window was not meant to show a steady state.
+    """
+    found = judged([replicate])
+    if found is not None:
+        return {"growth": found.growth, "saturated": found.saturated}
+    settings = scenario.settings
+    # Without a steady stretch to judge, arrivals were over long before the work was.
+    overrun = settings.workload.rate is not None and settings.window.until == "auto"
+    return {"growth": None, "saturated": True if overrun else None}
 
 
 def failed(one: Run, error: str) -> Outcome:
     """The outcome of a run that has no result."""
-    return {"key": one.key, "error": error, "provenance": {}, "not_modelled": [], "notes": [], "metrics": {}}
+    nothing: Outcome = {"provenance": {}, "expected_error": {}, "not_modelled": [], "notes": [], "metrics": {}}
+    return {"key": one.key, "error": error, **nothing, "queue": {"growth": None, "saturated": None}}
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

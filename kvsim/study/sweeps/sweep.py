@@ -84,6 +84,8 @@ class Sweep:
                     "notes": " ".join(came["notes"]) or None,
                     **flat(came["provenance"], "provenance."),
                     **flat(came["metrics"]),
+                    "queue_growth": came["queue"]["growth"],
+                    "saturated": came["queue"]["saturated"],
                 }
             )
         empty = _without_values(rows)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvsim.content import Content, Run
+from kvsim.content import Content, Run, own_stream
 from kvsim.engine.fleet.caches import FleetCaches
 
 
@@ -25,7 +25,8 @@ def store(follower, prompt, blocks, size, names):
         follower.stored(0, [name], before, prompt, index * size, size)
 
 
-PROMPTS = [content((1, 32), (number, 64)) for number in (2, 3)] + [content((4, 96))]
+OWN = own_stream(7)
+PROMPTS = [content((1, 32), (number, 64)) for number in (2, OWN)] + [content((4, 96))]
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 6), st.booleans()), max_size=25))
@@ -65,6 +66,18 @@ def test_a_copy_that_goes_leaves_the_other():
     follower.removed(0, ["a"])
     assert caches.found(prompt, 16) == [0]
     assert not caches.holders
+
+
+def test_what_nobody_comes_with_any_more_is_kept_by_no_name_and_is_still_counted_out():
+    caches = FleetCaches(1, block_tokens=16)
+    follower, prompt = caches.follower(0), content((1, 16), (OWN, 16))
+    follower.stored(0, ["shared", "own"], None, prompt, 0, 16)
+    assert caches.found(prompt, 32) == [32]
+    caches.forget([OWN])
+    assert caches.found(content((1, 16)), 16) == [16]
+    follower.removed(0, ["own", "shared"])
+    assert not caches.holders
+    assert not caches.identities._own
 
 
 @pytest.mark.parametrize("at", [16, 32, 48])

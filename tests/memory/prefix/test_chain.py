@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 from kvsim.content import Content, Run
 from kvsim.memory.prefix.chain import Chain, Identities
 
-contents = st.lists(st.builds(Run, st.integers(0, 1), st.integers(0, 4), st.integers(1, 5)), min_size=1, max_size=5)
+contents = st.lists(st.builds(Run, st.integers(-3, 1), st.integers(0, 4), st.integers(1, 5)), min_size=1, max_size=5)
 
 
 def tokens(runs):
     return [(run.stream, run.offset + place) for run in runs for place in range(run.tokens)]
 
 
-@given(st.lists(contents, min_size=2, max_size=4), st.integers(1, 4))
+@given(st.lists(contents, min_size=2, max_size=6), st.integers(1, 4))
 def test_numbers_agree_exactly_as_far_as_whole_blocks_of_tokens_do(some, size):
     identities = Identities()
     numbered = {}

@@ -6,9 +6,10 @@ import pytest
 
 from kvsim.errors import InputError
 from kvsim.reporting.sweep.figures import draw_sweep
-from kvsim.reporting.sweep.measures import GOODPUT, OUTPUT, TTFT, measures
+from kvsim.reporting.sweep.measures import GOODPUT, OUTPUT, TTFT, check_measures, measures
+from kvsim.reporting.sweep.points import At, every_point, goals, pareto
 from kvsim.reporting.sweep.shape import shape
-from kvsim.reporting.sweep.summary import At, every_point, goals, pareto, sweep_summary
+from kvsim.reporting.sweep.summary import sweep_summary
 from kvsim.scenario.messages import Origin
 from kvsim.scenario.resolve import Scenario
 from kvsim.study.sweeps.points import grid, latin_hypercube, listed
@@ -30,11 +31,16 @@ def made_up(points, *, replications=1, variants=None, failing=()):
             "output_tokens_per_s": 100.0 + 10 * run.point,
             "goodput_per_s": None,
             "preemptions": at,
+            "requests_per_s": 1.0 + run.point,
+            "rejected": 0,
+            "aborted": 0,
         }
         sweep.outcomes[run.key] = {
             "key": run.key,
             "error": None if fine else "no memory",
             "provenance": {"timing": "datasheet"} if fine else {},
+            "expected_error": {"tpot_median": 0.1, "tpot_p90": 0.2, "basis": "some runs"} if fine else {},
+            "queue": {"growth": 0.0, "saturated": False} if fine else {"growth": None, "saturated": None},
             "not_modelled": ["sampling"] if fine else [],
             "notes": ["slow"] if fine and at == 0 else [],
             "metrics": metrics if fine else {},
@@ -145,8 +151,18 @@ def test_measures_are_those_that_some_run_has_unless_somebody_chooses():
     rows = made_up(ONE).rows
     assert [one.name for one in measures(rows)] == ["ttft_s.p99", "output_tokens_per_s", "preemptions"]
     assert [one.title for one in measures(rows, ["ttft_s.p99", "run"])] == ["TTFT p99, s", "run"]
-    with pytest.raises(InputError, match=r"--metrics: ttft_s\.p9 is no number of these runs; did you mean ttft_s"):
-        measures(rows, ["ttft_s.p9"])
+
+
+def test_a_measure_that_no_run_can_have_is_told_before_any_run():
+    sweep = planned([Scenario.from_dict(SCENARIO)], WITH_TEXT)
+    check_measures(sweep, ["waste_share", "ttft_s.p99", "workload.rate", "seed", "blocked.capacity", "queue_growth"])
+    for name, said in (
+        ("ttft_s.p9", r"ttft_s\.p9 is no number of these runs; did you mean ttft_s\.p9"),
+        ("allocator", "allocator is no number"),
+        ("zebra", "known here: ttft_s.p99, .*, and every number of kvsim run --json"),
+    ):
+        with pytest.raises(InputError, match=said):
+            check_measures(sweep, ["steps", name])
 
 
 def test_waste_is_the_share_of_what_is_taken_that_holds_nothing():

@@ -55,7 +55,8 @@ def test_another_study_is_refused_and_says_what_differs(tmp_path):
     with pytest.raises(InputError) as error:
         Store(tmp_path / "s", other, resume=True)
     said = str(error.value)
-    assert "holds another study (version is 1.0 there and 1.1 here; seed is None there and 7 here; its points" in said
+    assert "holds another study (version is 1.0 there and 1.1 here; seed is the scenario's own there and 7" in said
+    assert "; its points are others)" in said
 
 
 def test_a_changed_scenario_is_another_study_though_its_points_are_the_same(tmp_path):

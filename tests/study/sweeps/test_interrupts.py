@@ -102,7 +102,7 @@ def test_what_is_done_is_not_done_again(study, monkeypatch, capsys):
     def again(*_args, **_kwargs):
         raise AssertionError("a run that was done was run again")
 
-    monkeypatch.setattr("kvsim.study.sweeps.runs.run", again)
+    monkeypatch.setattr("kvsim.study.sweeps.runs.observed_run", again)
     before = {path.name: path.read_bytes() for path in (*whole.glob("*.*"), *(whole / PIECES).iterdir())}
     assert main([*arguments, "--jobs", "1", "-o", str(whole), "--resume", "--json"]) == 0
     assert {path.name: path.read_bytes() for path in (*whole.glob("*.*"), *(whole / PIECES).iterdir())} == before

@@ -17,8 +17,8 @@ from kvsim.reporting.sweep.figures.common import (
     wide,
 )
 from kvsim.reporting.sweep.measures import Measure
+from kvsim.reporting.sweep.points import At
 from kvsim.reporting.sweep.shape import Shape
-from kvsim.reporting.sweep.summary import At
 from kvsim.study.sweeps.sweep import Sweep
 from kvsim.study.values import Axis, shown
 
@@ -65,7 +65,9 @@ def _line(axes: "Axes", axis: Axis, points: Sequence[At], measure: Measure, look
         return
     colour, marker, size = look
     x = [number for number, _ in found]
-    axes.plot(x, [sum(v) / len(v) for _, v in found], color=colour, marker=marker, markersize=size, label=name)
+    axes.plot(
+        x, [sum(v) / len(v) for _, v in found], color=colour, marker=marker, markersize=size, label=name, clip_on=False
+    )
     low, high = [min(values) for _, values in found], [max(values) for _, values in found]
     axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
 
