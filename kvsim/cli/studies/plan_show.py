@@ -25,7 +25,11 @@ def print_plan(args: argparse.Namespace, plan: "Plan") -> None:
     name, _ = latency(plan, plan.rows[0])
     print_text(out, f"*: no other candidate that keeps up has less of both {price_label(plan)} and {name}.", "dim")
     out.print()
-    _print_columns(args, out, plan_columns(plan))
+    columns = plan_columns(plan)
+    _print_columns(args, out, columns)
+    left_out = len(columns) - len(fitting(columns, out.width))
+    if left_out:
+        print_text(out, f"{left_out} more column{'s' * (left_out > 1)}: with --json, or a wider terminal", "dim")
     out.print()
     for line in advice_lines(plan):
         print_text(out, f"- {line}")

@@ -69,7 +69,7 @@ def draw_cliff(cliff: Cliff) -> "Figure":
                 axes.set_ylim(bottom=0)
             axes.set_xlim(left=0)
             axes.set_ylabel(label)
-            axes.legend(fontsize=6.5, loc="upper left", borderaxespad=0.2)
+            axes.legend(fontsize=6.5, loc="upper left", borderaxespad=0.2, frameon=True, edgecolor="none")
             axes.tick_params(labelbottom=number == len(_PANELS) - 1)
         axes.set_xlabel(
             "load (requests/s)" if cliff.scenario.settings.workload.sessions is None else "load (sessions/s)"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Heights in inches.
-_HEAD, _PANEL, _AXIS, _LINE = 0.55, 2.3, 0.5, 0.13
+_HEAD, _PANEL, _AXIS, _LINE = 0.65, 2.3, 0.5, 0.13
 
 _LETTERS = 88
 """Letters of a candidate's line that fit below the figure."""
@@ -40,7 +40,7 @@ def draw_pareto(plan: Plan) -> "Figure":
         raise ValueError("plan: no candidate keeps up with the traffic, so that there is nothing to draw")
     told = [one for one in plan.rows if one.trial is not None and not one.trial.saturated]
     foot = textwrap.fill(" · ".join([f"kvsim {__version__}", f"seed {plan.seed}", *sources(plan)]), FOOTER_LETTERS)
-    names = [f"{number}  {setup(one)}" for number, one in enumerate(told, 1)]
+    names = [f"{number}: {setup(one)}" for number, one in enumerate(told, 1)]
     foot_height = 0.14 + FOOTER_LINE_INCHES * (foot.count("\n") + 1)
     names_height = _LINE * len(names) + 0.08
     below = foot_height + names_height + _AXIS
@@ -73,12 +73,13 @@ def draw_pareto(plan: Plan) -> "Figure":
         axes.set_xlim(left=0)
         axes.set_xlabel(price_label(plan))
         axes.set_ylabel(f"{latency(plan, told[0])[0]} (s)")
-        title = f"{plan.name}: what it costs to keep {goals_text(plan.goals)}"
         figure.text(
-            0.012, 1 - 0.08 / height, textwrap.shorten(title, 80, placeholder=" ..."), weight="bold", fontsize=9,
-            va="top", color=INK,
+            0.012, 1 - 0.08 / height, f"{plan.name}: cost against latency", weight="bold", fontsize=9.5, va="top",
+            color=INK,
         )  # fmt: skip
-        legend = "filled: meets every goal · hollow: does not · line: no other is both cheaper and faster"
+        asked = textwrap.shorten(f"goals: {goals_text(plan.goals)}", _LETTERS, placeholder=" ...")
+        how = "filled: meets every goal · hollow: does not · line: no other is both cheaper and faster"
+        legend = "\n".join([asked, how])
         figure.text(0.012, 1 - 0.28 / height, legend, fontsize=7, va="top", color=PALE_INK)
         for number, name in enumerate(names):
             where = foot_height + names_height - _LINE * (number + 0.6)

@@ -20,15 +20,15 @@ def plan_columns(plan: Plan) -> list[Column]:
         ("USD\n/h", [three_digits(one.cost("usd_per_hour")) for one in rows]),
         ("USD/M\ntokens", [three_digits(one.cost("usd_per_million_output_tokens")) for one in rows]),
     ]
+    if plan.traffic.changes:
+        columns.append(("most\n/s", [three_digits(one.largest_per_s) for one in rows]))
+        spare = [plan.headroom(one) for one in rows]
+        columns.append(("head-\nroom", ["-" if one is None else f"{three_digits(one)} x" for one in spare]))
     for place, goal in enumerate(plan.goals):
         label, unit, scale = goal_label(goal)
         values = [None if one.trial is None else one.trial.values[place] for one in rows]
         cells = ["-" if value is None else three_digits(value * scale) for value in values]
         columns.append((f"{label.replace(' ', chr(10))} {unit}", cells))
-    if plan.traffic.changes:
-        columns.append(("most\n/s", [three_digits(one.largest_per_s) for one in rows]))
-        spare = [plan.headroom(one) for one in rows]
-        columns.append(("head-\nroom", ["-" if one is None else f"{one:.2f} x" for one in spare]))
     columns.append(("", ["*" if one in front else "" for one in rows]))
     return columns
 

@@ -6,7 +6,8 @@ from kvsim.reporting.finding import sources_of, three_digits
 from kvsim.reporting.sweep.points import front
 from kvsim.study.planning.goals import LATENCIES, Goal
 from kvsim.study.planning.plan import SAFETY, Plan, Planned
-from kvsim.study.planning.rates.sustained import Trial
+from kvsim.study.planning.rates.sustained import LEAST_STAYS, Trial
+from kvsim.study.replication.trust import listed
 from kvsim.units import format_rate
 
 _IN_MS = ("tpot", "itl")
@@ -25,10 +26,11 @@ def answer(plan: Plan) -> str:
     else:
         said = f"Cheapest to meet {asked}: {setup(cheapest)}, {_costs(cheapest)}. Fewest GPUs: {setup(fewest)}, "
         said += f"{_costs(fewest)}."
-    by_token = plan.cheapest_by_token
-    if by_token is not None and by_token is not cheapest and by_token is not fewest and _has_price(by_token):
+    by_token, told = plan.cheapest_by_token, (fewest, cheapest)
+    # At equal cost an hour tokens of one traffic differ by the ends of the measured windows alone.
+    if by_token is not None and by_token.cost("usd_per_hour") not in (one.cost("usd_per_hour") for one in told):
         said += f" Cheapest by token: {setup(by_token)}, {_costs(by_token)}."
-    return " ".join([said, *(_verified(plan, name, trial) for name, trial in plan.verified.items())])
+    return " ".join([said, *_verified(plan)])
 
 
 def setup(one: Planned) -> str:
@@ -96,9 +98,26 @@ def advice_lines(plan: Plan) -> list[str]:
 
 
 def notes(plan: Plan) -> list[str]:
-    """What is not simulated and why, and what else the reader should know."""
-    out = [f"{one.candidate.name} is out: {one.out}." for one in plan.rows if one.out is not None]
-    return [*out, *plan.notes]
+    """What is not simulated and why, what is not to be trusted, and what else the reader should know."""
+    out = [f"{one.candidate.name} is out: {one.out.rstrip('.')}." for one in plan.rows if one.out is not None]
+    return [*out, *_too_short(plan), *plan.notes]
+
+
+def _too_short(plan: Plan) -> list[str]:
+    """Whose runs are over before a steady stretch can show, and how many requests would do."""
+    lacks: dict[str, float] = {}
+    for one in plan.rows:
+        best = None if one.sustained is None else one.sustained.best
+        stays = min((trial.stays for trial in (one.trial, best) if trial is not None), default=None)
+        if stays is not None and stays < LEAST_STAYS:
+            lacks[setup(one)] = LEAST_STAYS / max(stays, 0.01)
+    if not lacks:
+        return []
+    most = max(lacks.values())
+    return [
+        f"What {listed(lacks)} can bear is not to be trusted: some of the runs last less than {LEAST_STAYS} times as "
+        f"long as a request stays. Simulate {three_digits(most)} times as many requests (workload.requests)."
+    ]
 
 
 def sources(plan: Plan) -> list[str]:
@@ -110,7 +129,8 @@ def sources(plan: Plan) -> list[str]:
 
 def how(plan: Plan) -> str:
     """How the answer was found, in a sentence."""
-    runs = f"{plan.replications} replications on common random numbers" if plan.traffic.drawn else "one run"
+    several = f"{plan.replications} replications on common random numbers"
+    runs = several if plan.replications > 1 else "one run"
     return (
         f"screened (out: more than {SAFETY:g} times below the rate), then simulated: {runs} a trial, seed {plan.seed}; "
         f"largest rates to {plan.tolerance:.0%}"
@@ -142,11 +162,19 @@ def _costs(one: Planned) -> str:
     return ", ".join(said)
 
 
-def _verified(plan: Plan, name: str, trial: Trial) -> str:
-    which = name if len(plan.verified) > 1 else "It"
-    if trial.borne:
-        return f"{which} held on fresh seeds."
-    return f"{which} did not hold on fresh seeds: {_misses(plan.goals, trial)}; leave more headroom."
+def _verified(plan: Plan) -> list[str]:
+    """Whether the best held on fresh seeds; nothing where there are none."""
+    if not plan.verified:
+        return []
+    several = len(plan.verified) > 1
+    if all(trial.borne for trial in plan.verified.values()):
+        return [f"{'All of them' if several else 'It'} held on fresh seeds."]
+    said = []
+    for name, trial in plan.verified.items():
+        held = "held" if trial.borne else "did not hold"
+        why = "" if trial.borne else f": {_misses(plan.goals, trial)}; leave more headroom"
+        said.append(f"{name if several else 'It'} {held} on fresh seeds{why}.")
+    return said
 
 
 def _nearest(plan: Plan) -> str:

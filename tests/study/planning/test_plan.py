@@ -131,3 +131,13 @@ def test_progress_never_goes_back_and_ends_where_all_runs_are_done():
     assert [done for done, _ in told] == list(range(1, len(told) + 1))
     assert all(done <= asked for done, asked in told)
     assert told[-1][0] == told[-1][1]
+
+
+def test_runs_that_are_over_before_they_are_steady_are_not_trusted():
+    few = {**SCENARIO, "workload": {**SCENARIO["workload"], "requests": 12}}
+    asked = {"slo": "ttft_p99<1s", "choices": {"gpu": ["A100-SXM-80GB"]}, **FAST}
+    short = [note for note in plan_summary(kvsim.plan(few, **asked))["notes"] if "not to be trusted" in note]
+    assert short[0].startswith("What A100-SXM-80GB can bear is not to be trusted")
+    calm = {**SCENARIO, "workload": {**SCENARIO["workload"], "requests": 400, "output_tokens": 10}}
+    asked["slo"] = "ttft_p99<60ms"
+    assert not [note for note in plan_summary(kvsim.plan(calm, **asked))["notes"] if "not to be trusted" in note]

@@ -28,6 +28,9 @@ REPLICATIONS = 3
 SCREENED_SHARE = 0.8
 """Of the screened rate, which knows no queue and no burst, where the search begins."""
 
+LEAST_STAYS = 10
+"""A run that lasts fewer times as long as a request stays is all beginning and end, and tells little of a rate."""
+
 PLAN = Origin("list", "plan")
 """Where a plan's own changes to a scenario are written."""
 
@@ -51,6 +54,12 @@ class Trial:
     def borne(self) -> bool:
         """Every goal is met, and the queue does not grow."""
         return not self.saturated and not self.unmet
+
+    @property
+    def stays(self) -> float:
+        """How many times as long as a request stays the runs are measured: few show no steady stretch."""
+        measured_s, stay_s = self.mean("measured_s"), self.mean("e2e_s", "mean")
+        return measured_s / stay_s if measured_s and stay_s else 0.0
 
     def mean(self, *path: str) -> float | None:
         """The mean of a metric over the replications; None where one of them has none."""
