@@ -122,9 +122,18 @@ def entering(request: Request, max_model_len: int) -> Journey:
     return first
 
 
+def sequence_ids(request: Request) -> list[int]:
+    """The ids of its sequences: its own, and those of its further samples."""
+    return [_sequence_id(request, number) for number in range(1 + len(request.more_outputs))]
+
+
+def _sequence_id(request: Request, number: int) -> int:
+    return -(request.id * MOST_SAMPLES + number) if number else request.id
+
+
 def _sample(request: Request, number: int, output_tokens: int, max_model_len: int) -> Journey:
     allowed, limit = allowed_output(request, max_model_len, output_tokens)
-    sequence_id = -(request.id * MOST_SAMPLES + number) if number else request.id
+    sequence_id = _sequence_id(request, number)
     sequence = Sequence(
         sequence_id,
         request.prompt_tokens,
