@@ -54,6 +54,7 @@ contracts: $(VENV)/.installed-dev
 
 reports: $(VENV)-reports/.installed
 	$(VENV)-reports/bin/python reports/rebuild.py
+	$(VENV)-reports/bin/kvsim validate --envelope reports/validity/README.md
 
 # Twice into folders of their own, which must be equal, and equal to what is committed.
 reports-twice: $(VENV)-reports/.installed
