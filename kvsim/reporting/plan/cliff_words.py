@@ -54,7 +54,7 @@ def cliff_columns(cliff: Cliff) -> list[Column]:
         values = [trial.mean(*path) for trial in trials]
         columns.append((heading, ["-" if value is None else three_digits(value * scale) for value in values]))
     columns.append(("queue\ngrows %", ["-" if one.growth is None else f"{100 * one.growth:z.1f}" for one in trials]))
-    seen = {name: rate for name, rate in at.items() if name != BLOW_UP}
+    seen = dict(at)
     if cliff.saturated_from_per_s is not None:
         seen["queue grows"] = cliff.saturated_from_per_s
     names = [", ".join(name for name, rate in seen.items() if rate == trial.rate_per_s) for trial in trials]

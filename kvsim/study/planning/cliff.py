@@ -48,6 +48,7 @@ class Cliff:
     traffic: Traffic
     screened: Screened | None
     trials: Sequence[Trial]
+    blow_up_per_s: float | None
     replications: int
     seed: int
     notes: Sequence[str] = ()
@@ -76,15 +77,6 @@ class Cliff:
         """See above."""
         return _rate(self.trials, _first(self.trials, _saturated))
 
-    @property
-    def blow_up_per_s(self) -> float | None:
-        """See above."""
-        place = _first(self.trials, _saturated)
-        if place is None:
-            return None
-        served = [trial.rate_per_s * (1 - trial.growth) for trial in self.trials[place:] if trial.growth is not None]
-        return sum(served) / len(served) if served else self.trials[place].rate_per_s
-
     def _left(self, trial: Trial) -> bool:
         return _left(self.trials[0], trial)
 
@@ -112,7 +104,7 @@ def find_cliff(
     screened = screen(scenario, seed)
     full = screened.rate_per_s if screened else (traffic.rate_per_s or 1.0) / SCREENED_SHARE
     seeds = seeds_of(scenario, replications, seed)
-    [trials] = answered([_sweeping(scenario, seeds, full)], executor, progress)
+    [(trials, served_per_s)] = answered([_sweeping(scenario, seeds, full)], executor, progress)
     made = build(scenario, seeds[0])
     return Cliff(
         name=name,
@@ -120,6 +112,7 @@ def find_cliff(
         traffic=traffic,
         screened=screened,
         trials=trials,
+        blow_up_per_s=served_per_s,
         replications=replications,
         seed=seeds[0],
         notes=[] if traffic.drawn else ["The traffic is a recording: one run at each rate."],
@@ -129,7 +122,8 @@ def find_cliff(
     )
 
 
-def _sweeping(scenario: Scenario, seeds: Sequence[int], full_per_s: float) -> Asking[list[Trial]]:
+def _sweeping(scenario: Scenario, seeds: Sequence[int], full_per_s: float) -> Asking[tuple[list[Trial], float | None]]:
+    """The trials by rate, and what is served while the queue grows: a rate that is tried too."""
     trials = yield from trying(scenario, [full_per_s * load for load in LOADS], (), seeds)
     for _ in range(MOST_FARTHER):
         if _first(trials, _saturated) is not None:
@@ -142,7 +136,20 @@ def _sweeping(scenario: Scenario, seeds: Sequence[int], full_per_s: float) -> As
             low, high = trials[beyond - 1].rate_per_s, trials[beyond].rate_per_s
             closer |= {low + (high - low) * part / (WITHIN + 1) for part in range(1, WITHIN + 1)}
     more = yield from trying(scenario, sorted(closer), (), seeds)
-    return sorted([*trials, *more], key=lambda trial: trial.rate_per_s)
+    trials = sorted([*trials, *more], key=lambda trial: trial.rate_per_s)
+    served_per_s = _served_per_s(trials)
+    if served_per_s is not None and all(trial.rate_per_s != served_per_s for trial in trials):
+        trials += yield from trying(scenario, [served_per_s], (), seeds)
+    return sorted(trials, key=lambda trial: trial.rate_per_s), served_per_s
+
+
+def _served_per_s(trials: Sequence[Trial]) -> float | None:
+    """Of the arrivals all but those by which the queue grows, over the rates from which on it is seen to."""
+    place = _first(trials, _saturated)
+    if place is None:
+        return None
+    served = [trial.rate_per_s * (1 - trial.growth) for trial in trials[place:] if trial.growth is not None]
+    return sum(served) / len(served) if served else trials[place].rate_per_s
 
 
 def _first(trials: Sequence[Trial], marks: Callable[[Trial], bool]) -> int | None:

@@ -92,7 +92,7 @@ def _foot(sweep: Sweep) -> str:
     seeds = list(dict.fromkeys(run.seed for run in sweep.runs))
     seed = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds, the first {seeds[0]}"
     # Where the pool comes from may be another at every point, and stands in the table; costs are not drawn.
-    told = {family: kinds for family, kinds in provenance(sweep).items() if family != "pool"}
+    told = {family: kinds for family, kinds in provenance(sweep).items() if family not in ("pool", "price")}
     lines = [
         line
         for family, kinds in told.items()
