@@ -1,0 +1,79 @@
+"""A plan in words, in a table and in a figure: what it says is what the plan holds."""
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kvsim
+from kvsim.reporting.plan import write_plan
+from kvsim.reporting.plan.pareto import draw_pareto
+from kvsim.reporting.plan.table import fitting, plan_columns
+from kvsim.reporting.plan.words import answer, best, latency, price
+from kvsim.reporting.sweep.points import front
+from tests.study.planning.small import SCENARIO
+
+CHOICES = {"gpu": ["RTX 4090", "L4", "A100-SXM-80GB"]}
+
+
+@pytest.fixture(scope="module")
+def plan():
+    asked = {"choices": CHOICES, "replicas": [1], "replications": 1, "tolerance": 0.5, "jobs": 1}
+    return kvsim.plan(SCENARIO, "ttft_p99<200ms", **asked)
+
+
+def test_the_best_are_those_that_no_other_beats_in_cost_and_latency(plan):
+    told = [one for one in plan.rows if one.trial is not None and not one.trial.saturated]
+    numbers = {one.candidate.name: (price(plan, one), latency(plan, one)[1]) for one in told}
+    beaten = {
+        name
+        for (name, (cost, wait)), (_, (less, faster)) in product(numbers.items(), numbers.items())
+        if less <= cost and faster <= wait and (less, faster) != (cost, wait)
+    }
+    assert beaten
+    assert {one.candidate.name for one in best(plan)} == set(numbers) - beaten
+
+
+@given(pairs=st.lists(st.tuples(st.one_of(st.none(), st.integers(0, 6)), st.one_of(st.none(), st.integers(0, 6)))))
+def test_the_front_is_what_comparing_all_pairs_gives(pairs):
+    there = [place for place, pair in enumerate(pairs) if None not in pair]
+
+    def beats(one, other):
+        return one[0] <= other[0] and one[1] <= other[1] and one != other
+
+    assert front(pairs) == [place for place in there if not any(beats(pairs[other], pairs[place]) for other in there)]
+
+
+def test_a_choice_that_fails_on_fresh_seeds_is_told_with_its_distance(plan):
+    [(name, held)] = plan.verified.items()
+    assert answer(plan).endswith("It held on fresh seeds.")
+    slower = replace(held, values=[0.25], unmet=list(plan.goals))
+    said = answer(replace(plan, verified={name: slower}))
+    assert said.endswith(
+        "It did not hold on fresh seeds: misses ttft_p99<200ms by 25% (TTFT p99 0.25 s); leave more headroom."
+    )
+    growing = answer(replace(plan, verified={name: replace(held, saturated=True)}))
+    assert growing.endswith("It did not hold on fresh seeds: its queue grows; leave more headroom.")
+
+
+def test_a_narrow_table_keeps_the_first_columns_and_the_mark(plan):
+    columns = plan_columns(plan)
+    assert fitting(columns, 200) == columns
+    narrow = fitting(columns, 40)
+    assert narrow[:-1] == columns[: len(narrow) - 1]
+    assert narrow[-1] == columns[-1]
+    assert len(narrow) < len(columns)
+
+
+def test_equal_plans_leave_equal_bytes(plan, tmp_path):
+    for folder in ("one", "two"):
+        write_plan(plan, tmp_path / folder)
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
+
+
+def test_nothing_to_draw_is_refused(plan):
+    with pytest.raises(ValueError, match="nothing to draw"):
+        draw_pareto(replace(plan, rows=[replace(one, trial=None) for one in plan.rows]))
