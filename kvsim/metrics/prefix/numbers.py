@@ -1,6 +1,6 @@
 """What prefix caching adds to the `metrics` of the JSON contract; every key is there, None where nothing is cached."""
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kvsim.content import LAYERS
 from kvsim.metrics.histogram import DurationHistogram
@@ -10,6 +10,15 @@ from kvsim.request import PS_PER_S
 
 class Reuse(Protocol):
     """How far apart uses are, and how long things stay; see `Residency`."""
+
+    reuse_distance: DurationHistogram
+    reuse_gap: DurationHistogram
+    idle: DurationHistogram
+    lifetime: DurationHistogram
+
+
+class Told(NamedTuple):
+    """What stays of the record of residency when the run is over: a few KB, whatever was cached."""
 
     reuse_distance: DurationHistogram
     reuse_gap: DurationHistogram
