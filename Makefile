@@ -6,12 +6,13 @@
 # make gpu-session the same program on a GPU: checks, sanitizers, quick, full, fit (under 8 minutes)
 # make check    lint, types, import contracts
 # make reports  rebuilds the committed figures in reports/
+# make fleet-at-scale  runs reports/fleet-at-scale again: a million requests three times over, an hour and more of CPU
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: demo test test-all bench cuda-check gpu-session check lint types contracts reports clean
+.PHONY: demo test test-all bench cuda-check gpu-session check lint types contracts reports fleet-at-scale clean
 
 demo: $(VENV)/.installed
 	$(BIN)/kvsim compare scenarios/azure-conversation.yaml
@@ -64,6 +65,9 @@ ifdef KVSIM_DATA
 	cd $(KVSIM_DATA)/traces && $(abspath $(BIN))/kvsim hit-curve mooncake/conversation_trace.jsonl.gz --policy all \
 		--model llama-3.1-8b -o $(CURDIR)/reports/hit-curve
 endif
+
+fleet-at-scale: $(VENV)/.installed-dev
+	$(BIN)/python reports/fleet-at-scale/rerun.py
 
 clean:
 	rm -rf $(VENV) runs

@@ -6,6 +6,7 @@ from typing import Any
 
 MIB = 1 << 20
 DAY_S = 86_400
+MILLION = 1_000_000
 
 TEXT = """\
 # A million requests on a fleet
@@ -26,7 +27,7 @@ share the prompts of 1,000 applications, 30 requests/s a replica.
 
 CPU time is that of all processes, start-up included, and memory the peak of the largest of them. Measured on
 {processor}, {cores} cores, Python {python}, at the lowest priority beside other work that took most of both cores: wall
-times say little, and CPU times are higher than on an idle machine.{apart}
+times say little, and CPU times are higher than on an idle machine.{apart}{short}
 
 ## What it showed
 
@@ -59,6 +60,7 @@ def readme(folder: Path) -> str:
         cores=cost["cores"],
         python=cost["python"],
         apart=_apart(runs),
+        short=_short(runs),
         showed=_table(
             ["", *runs],
             [
@@ -104,6 +106,16 @@ def _apart(runs: dict[str, Any]) -> str:
         return ""
     parts = ", ".join(f"{name} {one['cpu_s'] / 60:.1f} min" for name, one in found[0]["processes"].items())
     return f" Of the fleet of 1,000: {parts}."
+
+
+def _short(runs: dict[str, Any]) -> str:
+    """Which runs are shorter than the scenario says."""
+    fewer = {name: cost["requests"] for name, (cost, _) in runs.items() if cost["requests"] < MILLION}
+    told = ", ".join(f"{name} on {requests:,} requests" for name, requests in fewer.items())
+    return (
+        f"\n\n**Not run in full**: {told}; what is said of it per million is that many times what was measured."
+        * bool(fewer)
+    )
 
 
 def _pair(spread: dict[str, float], low: str, high: str) -> str:
