@@ -18,14 +18,15 @@ from kvsim.version import __version__
 if TYPE_CHECKING:
     from kvsim.metrics.result import Result
     from kvsim.scenario.resolve import Scenario
-    from kvsim.study import compare, run, sweep
+    from kvsim.study import compare, plan, run, sweep
 
-__all__ = ["Result", "Scenario", "__version__", "compare", "run", "sweep"]
+__all__ = ["Result", "Scenario", "__version__", "compare", "plan", "run", "sweep"]
 
 _HOMES = {
     "Result": "kvsim.metrics.result",
     "Scenario": "kvsim.scenario.resolve",
     "compare": "kvsim.study",
+    "plan": "kvsim.study",
     "run": "kvsim.study",
     "sweep": "kvsim.study",
 }

@@ -114,6 +114,7 @@ def events_table():
 def preemptions_table():
     return {
         "time_s": array("d", [10 + row * 1.5 for row in range(10)]),
+        "resumed_s": [None if row == 9 else 11 + row * 1.5 for row in range(10)],
         "request": array("q", range(3, 103, 10)),
         "lost_tokens": array("q", [500] * 10),
         "swapped_tokens": array("q", [0] * 10),

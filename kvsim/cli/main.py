@@ -91,7 +91,8 @@ def _parser() -> "argparse.ArgumentParser":
     from kvsim.cli.calibrate import verb as calibrate
     from kvsim.cli.capacity import verb as capacity
     from kvsim.cli.lists import engines, gpus, models, presets, schema
-    from kvsim.cli.studies import sweep
+    from kvsim.cli.reports import diagnose, explain, export, report
+    from kvsim.cli.studies import plan, sweep
     from kvsim.cli.trace import verb as trace
     from kvsim.cli.verbs import compare, compare_run, hit_curve, replay, run, validate
 
@@ -103,8 +104,9 @@ def _parser() -> "argparse.ArgumentParser":
     )
     parser.add_argument("--version", action="version", version=f"kvsim {__version__}")
     subparsers: Any = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
-    answers = (run, compare, sweep, compare_run, capacity, trace, hit_curve, calibrate, validate)
-    for verb in (*answers, models, gpus, engines, presets, schema, replay):
+    answers = (capacity, run, compare, plan, sweep, report, diagnose, explain, export, compare_run)
+    checks = (trace, hit_curve, calibrate, validate, replay)
+    for verb in (*answers, *checks, models, gpus, engines, presets, schema):
         verb.add(subparsers)
     return parser
 

@@ -25,7 +25,7 @@ def add_scenario_options(parser: argparse.ArgumentParser) -> None:
     add_changes(parser)
 
 
-def add_changes(parser: argparse.ArgumentParser) -> None:
+def add_changes(parser: "argparse.ArgumentParser | argparse._ArgumentGroup") -> None:
     """What is changed about a scenario."""
     parser.add_argument(
         "--set",

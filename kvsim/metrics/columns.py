@@ -138,6 +138,7 @@ TABLES: Mapping[str, TableForm] = {
         "one row per preemption",
         {
             "time_s": Column("double", "when a running request lost its memory, seconds"),
+            "resumed_s": Column("double", "when it ran again, seconds; empty: never"),
             "request": Column("int64", "id of the request"),
             "lost_tokens": Column("int64", "tokens whose KV was given up, tokens"),
             "swapped_tokens": Column("int64", "tokens whose KV was moved to host memory instead, tokens"),
@@ -154,6 +155,17 @@ TABLES: Mapping[str, TableForm] = {
             "request": Column("int64", "id of the request; empty: nobody's"),
             "sample": Column("int64", "which of its samples, a number from 0; empty: nobody's"),
             "class": Column("string", f"the class of the slots, by name: {', '.join(CLASSES)}"),
+        },
+    ),
+    "prompts": TableForm(
+        "one row per run of a prompt, in the order in which requests came: tokens one behind the other in one stream. "
+        "Streams are endless and unlike each other, so that prompts share a prefix exactly as far as their runs agree",
+        {
+            "request": Column("int64", "id of the request"),
+            "start": Column("int64", "tokens of the prompt before the run, tokens"),
+            "stream": Column("int64", "number of the stream; below 0: nobody else's but the request's and its turns'"),
+            "offset": Column("int64", "tokens of the stream before the run, tokens"),
+            "tokens": Column("int64", "length of the run, tokens"),
         },
     ),
     "replicas": TableForm(
@@ -178,7 +190,7 @@ TABLES: Mapping[str, TableForm] = {
 }  # fmt: skip
 """The tables of a run by name; a missing value is None, in a frame NaN or NA, in Parquet null."""
 
-ON_REQUEST = ("addresses", "replicas")
+ON_REQUEST = ("addresses", "prompts", "replicas")
 """Tables that a run has only if it was asked for them, or if it is one of a fleet."""
 
 TYPES: Mapping[str, Mapping[str, str]] = {

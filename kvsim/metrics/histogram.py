@@ -6,7 +6,8 @@ same amount each, is added in closed form and leaves exactly the counts of the s
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from kvsim.metrics.memory.ramp import Ramp
 
@@ -62,6 +63,20 @@ class DurationHistogram:
             whole.max_ps = max(whole.max_ps, one.max_ps)
         return whole
 
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> "DurationHistogram":
+        """The histogram that `told` says, as `telling` said it."""
+        whole = cls()
+        whole.counts = {bucket_of(lowest): count for lowest, count in told["counts"]}
+        whole.count = sum(whole.counts.values())
+        whole.sum_ps, whole.max_ps = told["sum_ps"], told["max_ps"]
+        return whole
+
+    def telling(self) -> dict[str, Any]:
+        """All of it in plain numbers: sum, maximum, and the smallest duration of each bucket with its count."""
+        counts = [[lower_edge(bucket), self.counts[bucket]] for bucket in sorted(self.counts)]
+        return {"sum_ps": self.sum_ps, "max_ps": self.max_ps, "counts": counts}
+
     def add_ramp(self, first_ps: int, rise_ps: int, steps: int, times: int, bend_ps: int = 0) -> None:
         """Add the `steps` durations first + rise j + bend j (j - 1) / 2, each `times` times. O(buckets crossed)."""
         if not times:
@@ -88,6 +103,14 @@ class DurationHistogram:
         self.sum_ps += times * sum_ps
         if last_ps > self.max_ps:
             self.max_ps = last_ps
+
+    def at_most(self, value_ps: int) -> int:
+        """How many values are at most this, to half a bucket (0.2 %)."""
+        return sum(
+            count
+            for bucket, count in self.counts.items()
+            if lower_edge(bucket) + lower_edge(bucket + 1) - 1 <= 2 * value_ps
+        )
 
     def quantile_ps(self, share: float) -> float | None:
         """The duration below which `share` of the values lie, to the middle of its bucket; None when empty."""

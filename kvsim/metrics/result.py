@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from kvsim.errors import InputError
 from kvsim.metrics.columns import COLUMNS as COLUMNS
 from kvsim.metrics.columns import ON_REQUEST, TYPES
+from kvsim.metrics.histogram import DurationHistogram
 from kvsim.metrics.prefix.kv_events import KvEventLog, line_of
 from kvsim.metrics.requests.refusals import Refusals
 from kvsim.metrics.tables import FileTables
@@ -29,6 +30,9 @@ SCHEMA = 1
 
 KV_EVENTS = "kv_events.jsonl"
 """The file of the KV events in a run folder."""
+
+GAPS = "gaps.json"
+"""The file of the gaps between tokens in a run folder."""
 
 
 @dataclass
@@ -43,6 +47,7 @@ class Result:
     and TTFT, and of which runs; see `timing.expected`), `not_modelled` what the run leaves out, `notes` what else the
     reader should know about this scenario, `published` what a paper prints for some of the metrics. `kv_events` are
     the batches that a router would hear of the prefix cache (`prefix.kv_events`), None where they were not asked for.
+    `gaps` counts every gap between two tokens of a sequence; None: the folder was written before they were kept.
     `refusals` tells of the prompts that were rejected; None: the tables do. `wall_s` is the time the simulation itself
     took; it is shown to people and never stored, so that equal runs leave equal bytes.
     """
@@ -63,6 +68,7 @@ class Result:
     wall_s: float | None = None
     refusals: Refusals | None = None
     expected_error: Mapping[str, Any] = field(default_factory=dict)
+    gaps: DurationHistogram | None = None
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -115,6 +121,13 @@ class Result:
         return self._frame("addresses")
 
     @property
+    def prompts(self) -> "pd.DataFrame":
+        """One row per run of a prompt: what it shares with others; ValueError where it was not recorded."""
+        if "prompts" not in self.tables:
+            raise ValueError("prompts were not recorded; run again with prompts=True (`kvsim run --prompts`)")
+        return self._frame("prompts")
+
+    @property
     def replicas(self) -> "pd.DataFrame":
         """One row per replica of a fleet; ValueError where the run is none."""
         if "replicas" not in self.tables:
@@ -141,8 +154,10 @@ class Result:
                 contents[f"{name}.parquet"] = self._parquet(name)
         if self.kv_events is not None:
             contents[KV_EVENTS] = self.kv_event_lines()
+        if self.gaps is not None:
+            contents[GAPS] = json.dumps(self.gaps.telling()).encode() + b"\n"
         folder.mkdir(parents=True, exist_ok=True)
-        for name in (KV_EVENTS, *(f"{table}.parquet" for table in (TYPES if fleet else ON_REQUEST))):
+        for name in (KV_EVENTS, GAPS, *(f"{table}.parquet" for table in (TYPES if fleet else ON_REQUEST))):
             if name not in contents:
                 # An earlier run may have left one there.
                 (folder / name).unlink(missing_ok=True)
@@ -158,8 +173,11 @@ class Result:
         return self.kv_events.lines() if isinstance(self.kv_events, KvEventLog) else map(line_of, self.kv_events)
 
     @classmethod
-    def load(cls, folder: str | Path) -> "Result":
-        """Read a run folder back. Raises InputError naming the file that is missing, damaged or newer."""
+    def load(cls, folder: str | Path, *, in_files: bool = False) -> "Result":
+        """Read a run folder back; with `in_files` its tables stay where they are, and are read when asked for.
+
+        Raises InputError naming the file that is missing, damaged, older or newer.
+        """
         folder = Path(folder)
         summary = _read_json(folder / "summary.json")
         if summary.get("schema") != SCHEMA:
@@ -171,6 +189,11 @@ class Result:
                 f"{folder / 'summary.json'}: holds no metrics of one run; name the sub-folder of a variant"
             )
         fleet = (folder / "replicas.parquet").exists()
+        paths = {
+            name: folder / f"{name}.parquet"
+            for name in TYPES
+            if not (fleet or name in ON_REQUEST) or (folder / f"{name}.parquet").exists()
+        }
         return cls(
             name=summary["name"],
             seed=summary["seed"],
@@ -184,11 +207,8 @@ class Result:
             published=summary.get("published", {}),
             metrics=summary["metrics"],
             pools=summary["pools"],
-            tables={
-                name: _read_parquet(folder / f"{name}.parquet")
-                for name in TYPES
-                if not (fleet or name in ON_REQUEST) or (folder / f"{name}.parquet").exists()
-            },
+            tables=_tables_in(paths) if in_files else {name: _read_parquet(path) for name, path in paths.items()},
+            gaps=DurationHistogram.of(_read_json(folder / GAPS)) if (folder / GAPS).exists() else None,
             kv_events=_read_json_lines(folder / KV_EVENTS) if (folder / KV_EVENTS).exists() else None,
         )
 
@@ -298,6 +318,22 @@ def _read_json_lines(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in _read(path).splitlines()]
     except ValueError as error:
         raise InputError(f"{path}: is not JSON Lines ({error}); write the run folder again") from error
+
+
+def _tables_in(paths: Mapping[str, Path]) -> FileTables:
+    """Tables that stay in their files, which are all there, whole, and have the columns of today."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for name, path in paths.items():
+        try:
+            there = pq.read_schema(path).names
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"{path}: is not a Parquet file ({error}); write the run folder again") from error
+        missing = [column for column in TYPES[name] if column not in there]
+        if missing:
+            raise InputError(f"{path}: has no column {missing[0]}, as an older version wrote it; run it again")
+    return FileTables(paths)
 
 
 def _read_parquet(path: Path) -> dict[str, Sequence[Any]]:

@@ -156,6 +156,11 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
         row("requests", "/s", 2, _at("requests_per_s")),
         replace(row("goodput", "/s", 2, _at("goodput_per_s")), absent=tuple(_no_goodput(m) for m in every)),
     ]
+    costs = (
+        row("an hour", "USD", 2, _at("cost", "usd_per_hour")),
+        row("a million output tokens", "USD", 2, _at("cost", "usd_per_million_output_tokens")),
+        row("a million requests", "USD", 0, _at("cost", "usd_per_million_requests")),
+    )
     of_service = dict.fromkeys(name for m in every for name in m.get("slo_classes") or ())
     met = tuple(
         row(name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…", "%", 1, _met(name)) for name in of_service
@@ -175,6 +180,7 @@ def comparison_table(results: Sequence[Result]) -> list[Group]:
         *([Group("Times blocked", tuple(blocked))] if blocked else []),
         Group("Latency, p50 / p99", tuple(latency)),
         Group("Rates", tuple(rates)),
+        *([Group("Cost", costs)] if any(value != (None,) for line in costs for value in line.values) else []),
         *([Group("Goals met, by class of service", met)] if met else []),
         *([Group("Replicas, least / most", replicas)] if replicas else []),
     ]

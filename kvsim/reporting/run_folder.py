@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kvsim.errors import InputError
 from kvsim.metrics.columns import TABLES
-from kvsim.metrics.result import KV_EVENTS, Result, to_json, write_whole
+from kvsim.metrics.result import GAPS, KV_EVENTS, Result, to_json, write_whole
 from kvsim.metrics.tables import left_over
 from kvsim.reporting.comparison import comparison_summary
 
@@ -22,6 +22,7 @@ SUMMARY = "summary.json"
 README = "README.md"
 FIGURE = "memory_over_time"
 MAP_FIGURE = "memory_map"
+TREE_FIGURE = "prefix_tree"
 COMPARISON_FIGURE = "comparison"
 TRADE_OFF_FIGURE = "trade_off"
 INTERVALS_FIGURE = "intervals"
@@ -35,10 +36,15 @@ FILES = {
     "BlockStored and BlockRemoved as JSON; a hash is gone when it was removed as often as it was stored; "
     "`token_ids` is empty, since tokens have no values here, and `runs` says what the blocks hold: [stream, offset, "
     "tokens]",
+    GAPS: "every gap between two tokens of a sequence: the sum and the longest, and how many fell into each bucket of "
+    "at most 0.4 % by the shortest gap in it, all in picoseconds",
     f"{FIGURE}.png": "whose the KV memory is over time, and the requests running and waiting",
     f"{FIGURE}.svg": "the same figure, to be scaled",
     f"{MAP_FIGURE}.png": "what lies at which address of the pool when, where addresses were recorded",
     f"{MAP_FIGURE}.svg": "the same figure, to be scaled",
+    f"{TREE_FIGURE}.png": "the prefixes that prompts share, with their sizes and the requests that begin with them, "
+    "where prompts were recorded",
+    f"{TREE_FIGURE}.svg": "the same figure, to be scaled",
     f"{COMPARISON_FIGURE}.png": "the KV memory of all variants over time, side by side",
     f"{COMPARISON_FIGURE}.svg": "the same figure, to be scaled",
     f"{TRADE_OFF_FIGURE}.png": "latencies against the size of the pool, where the pools of the variants differ",
@@ -118,19 +124,23 @@ def check_file(path: str | Path, option: str = "-o") -> Path:
     return path
 
 
-def write_run(result: Result, folder: str | Path, progress: Progress | None = None) -> list[Path]:
+def write_run(
+    result: Result, folder: str | Path, progress: Progress | None = None, *, figures: bool = True
+) -> list[Path]:
     """Write one run: what `Result.save` writes, the figures as PNG and SVG, and the README. Returns the paths.
 
-    A run without a pool, or in which no time passed, has no figure. `progress` is told once that this goes on.
+    A run without a pool, or in which no time passed, has no figure; without `figures` somebody else draws them.
+    `progress` is told once that this goes on.
     """
     folder = Path(folder)
     if progress:
         progress(1.0, f"writing {result.name}")
     written = result.save(folder)
-    if "addresses" not in result.tables:
-        for form in ("png", "svg"):  # an earlier run may have left one there
-            (folder / f"{MAP_FIGURE}.{form}").unlink(missing_ok=True)
-    if _has_memory(result):
+    for table, stem in (("addresses", MAP_FIGURE), ("prompts", TREE_FIGURE)):
+        if table not in result.tables:
+            for form in ("png", "svg"):  # an earlier run may have left one there
+                (folder / f"{stem}.{form}").unlink(missing_ok=True)
+    if figures and _has_memory(result):
         # Importing matplotlib takes most of a second, so it waits until a figure is really drawn.
         from kvsim.reporting.figures.memory.over_time import memory_over_time
         from kvsim.reporting.style import save_figure
@@ -140,6 +150,10 @@ def write_run(result: Result, folder: str | Path, progress: Progress | None = No
             from kvsim.reporting.figures.memory.address_map import memory_map
 
             written += save_figure(memory_map(result), folder, MAP_FIGURE)
+        if "prompts" in result.tables:
+            from kvsim.reporting.figures.prefix.tree_figure import prefix_tree
+
+            written += save_figure(prefix_tree(result), folder, TREE_FIGURE)
     names = [path.name for path in written]
     return [*written, write_whole(folder / README, readme(result.name, names).encode())]
 
@@ -150,11 +164,14 @@ def write_comparison(
     folder: str | Path,
     progress: Progress | None = None,
     study: "Study | None" = None,
+    *,
+    figures: bool = True,
 ) -> list[Path]:
     """Write a comparison: a run folder for each variant under its name, and for all of them `summary.json`, the
     figure that shows them side by side, and the README; with a study, the figure of its intervals too.
 
-    `progress` is told the fraction written and what comes next. Returns the paths.
+    `progress` is told the fraction written and what comes next; without `figures` somebody else draws them. Returns the
+    paths.
     """
     folder = Path(folder)
     summary = to_json(comparison_summary(scenario, results, study)).encode()
@@ -165,9 +182,9 @@ def write_comparison(
     for index, (result, name) in enumerate(zip(results, names, strict=True)):
         if progress:
             progress(index / parts, f"writing {result.name}")
-        written += write_run(result, folder / name)
+        written += write_run(result, folder / name, figures=figures)
     own: list[Path] = []
-    if any(map(_has_memory, results)):
+    if figures and any(map(_has_memory, results)):
         from kvsim.reporting.figures.latency.trade_off import has_trade_off, trade_off
         from kvsim.reporting.figures.memory.side_by_side import memory_side_by_side
         from kvsim.reporting.style import save_figure

@@ -5,7 +5,6 @@ them.
 """
 
 import io
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kvsim.metrics.result import Result, write_whole
 from kvsim.reporting.finding import shared, sources
+from kvsim.reporting.slim import slim_png, slim_svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,14 +34,25 @@ INK = "#222222"
 PALE_INK = "#6A6A6A"
 ALARM = CLASS_COLOURS["external"]
 
-WIDTH_INCHES = 4.8
-"""Set for a text column: scaled down to 3.4 inches, the smallest type still measures 5 points."""
+WIDTH_INCHES = 4.75
+"""Set for a text column: scaled down to 3.4 inches, the smallest type (7 points) still measures 5."""
 
 PNG_DOTS_PER_INCH = 200
-FOOTER_LINE_INCHES = 0.115
+_POINTS_PER_INCH = 72
+_FINELY = 20
+"""Dots a point in which text is measured, so that rounding to dots does not count."""
+_SUBPIXELS = 64.0
+"""Parts of a dot that a font's widths are told in."""
+_SLACK = 0.97
+"""Of the width a line may take: screens round the widths of letters up."""
+FOOTER_LINE_INCHES = 0.123
 """Height of a line of the footer's type."""
-FOOTER_LETTERS = 90
-"""Letters of the footer's type that fit in a line of `WIDTH_INCHES`."""
+FOOTER_LETTERS = 80
+"""Letters of the footer's type that fit in a line of `WIDTH_INCHES` whatever they are; `foot_text` measures them."""
+FOOTER_POINTS = 7
+"""Size of the footer's type."""
+MARGIN_INCHES = 0.06
+"""Between an edge of a figure and the text there."""
 
 SETTINGS: Mapping[str, Any] = {
     "font.family": "sans-serif",
@@ -68,10 +79,12 @@ SETTINGS: Mapping[str, Any] = {
     "legend.frameon": False,
     "lines.linewidth": 1.2,
     "svg.hashsalt": "kvsim",
+    "pdf.fonttype": 42,
     "text.parse_math": False,
 }
 """DejaVu Sans comes with matplotlib, so that a PNG's letters are the same on every machine. An SVG keeps its text as
-text, which can be searched and is drawn in DejaVu Sans where the reader has it."""
+text, which can be searched and is drawn in DejaVu Sans where the reader has it; a PDF embeds the letters it uses as
+TrueType, as publishers ask."""
 
 
 @contextmanager
@@ -92,11 +105,48 @@ def new_figure(height_inches: float) -> "Figure":
     return Figure(figsize=(WIDTH_INCHES, height_inches), layout=None)
 
 
+def wrapped(text: str, points: float, *, bold: bool = False) -> list[str]:
+    """The lines of a text of this size that fit the width of a figure, by the widths of its letters."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    font = get_font(findfont(FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")))
+    font.set_size(points, _POINTS_PER_INCH * _FINELY)
+    most = (WIDTH_INCHES - 2 * MARGIN_INCHES) * _POINTS_PER_INCH * _FINELY * _SUBPIXELS * _SLACK
+
+    def wide(line: str) -> bool:
+        font.set_text(line, 0.0)
+        return bool(font.get_width_height()[0] > most)
+
+    lines = [""]
+    for word in text.split():
+        # A word that no line can hold is cut.
+        while wide(word):
+            fits = next(length for length in range(len(word) - 1, 0, -1) if not wide(word[:length]))
+            lines += [word[:fits]]
+            word = word[fits:]
+        longer = f"{lines[-1]} {word}".strip()
+        if wide(longer):
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return [line for line in lines if line]
+
+
+def foot_text(text: str) -> str:
+    """A text in lines that fit at the foot of a figure."""
+    return "\n".join(wrapped(text, FOOTER_POINTS))
+
+
 def provenance_line(results: Sequence[Result]) -> str:
     """Say what made the figure and where its numbers come from, in lines that fit below a figure."""
     parts = [f"kvsim {results[0].version}", f"seed {results[0].seed}"]
-    parts += shared([sources(result) for result in results], results)
-    return textwrap.fill(" · ".join(parts), FOOTER_LETTERS)
+    parts += shared([_shown_in_figures(sources(result)) for result in results], results)
+    return foot_text(" · ".join(parts))
+
+
+def _shown_in_figures(lines: Sequence[str]) -> list[str]:
+    """Figures of runs show no costs."""
+    return [line for line in lines if not line.startswith("price:")]
 
 
 def footer_inches(results: Sequence[Result]) -> float:
@@ -106,18 +156,37 @@ def footer_inches(results: Sequence[Result]) -> float:
 
 def footer(figure: "Figure", results: Sequence[Result]) -> None:
     """Write the provenance at the foot of a figure of these results."""
-    figure.text(0.012, 0.01, provenance_line(results), fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25)
+    write_foot(figure, provenance_line(results))
 
 
-def save_figure(figure: "Figure", folder: Path, stem: str) -> list[Path]:
-    """Write `stem.png` and `stem.svg` into a folder that exists; equal figures give equal bytes."""
-    written = []
-    for form, metadata in (
-        ("png", {"Software": None}),
-        ("svg", {"Date": None, "Creator": "kvsim"}),
-    ):
-        stream = io.BytesIO()
-        with house_style():
-            figure.savefig(stream, format=form, dpi=PNG_DOTS_PER_INCH, metadata=metadata, facecolor="white")
-        written.append(write_whole(folder / f"{stem}.{form}", stream.getvalue()))
-    return written
+def write_foot(figure: "Figure", lines: str) -> None:
+    """Write lines that fit (see `foot_text`) at the foot of a figure."""
+    figure.text(0.012, 0.01, lines, fontsize=FOOTER_POINTS, color=PALE_INK, va="bottom", linespacing=1.25)
+
+
+FORMATS: Mapping[str, Mapping[str, str | None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": "kvsim"},
+    "pdf": {"CreationDate": None, "Creator": "kvsim", "Producer": None},
+}
+"""The forms in which figures are written, each with what its file says of itself: no date and no version."""
+
+
+def figure_bytes(figure: "Figure", form: str) -> bytes:
+    """The figure as a file of this form, of `FORMATS`; equal figures give equal bytes."""
+    stream = io.BytesIO()
+    # A picture is packed when it is slim, and only then.
+    how: dict[str, Any] = {"pil_kwargs": {"compress_level": 1}} if form == "png" else {}
+    with house_style():
+        figure.savefig(
+            stream, format=form, dpi=PNG_DOTS_PER_INCH, metadata=dict(FORMATS[form]), facecolor="white", **how
+        )
+    written = stream.getvalue()
+    if form == "png":
+        return slim_png(written)
+    return slim_svg(written.decode()).encode() if form == "svg" else written
+
+
+def save_figure(figure: "Figure", folder: Path, stem: str, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
+    """Write `stem.png` and so on, one file for each of the formats, into a folder that exists."""
+    return [write_whole(folder / f"{stem}.{form}", figure_bytes(figure, form)) for form in formats]

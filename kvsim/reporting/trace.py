@@ -1,11 +1,10 @@
 """The figure of a trace: how long its prompts and outputs are, and when its requests came."""
 
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvsim.metrics.result import to_json, write_whole
-from kvsim.reporting.style import CLASS_COLOURS, FOOTER_LETTERS, INK, PALE_INK, house_style, new_figure, save_figure
+from kvsim.reporting.style import CLASS_COLOURS, INK, PALE_INK, foot_text, house_style, new_figure, save_figure
 from kvsim.request import PS_PER_S
 from kvsim.version import __version__
 from kvsim.workload.statistics.inspect import Inspection
@@ -59,8 +58,8 @@ def draw_trace(found: Inspection) -> "Figure":
             f"kvsim {__version__} · {report.rows_kept:,} of {report.rows_read:,} rows of {Path(found.trace).name} "
             f"(format {report.format}) · prefix identity {report.prefix_identity}"
         )
-        lines = textwrap.fill(text, FOOTER_LETTERS)
-        figure.text(0.012, 0.03 / height, lines, fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25)
+        lines = foot_text(text)
+        figure.text(0.012, 0.03 / height, lines, fontsize=7, color=PALE_INK, va="bottom", linespacing=1.25)
     return figure
 
 

@@ -14,11 +14,13 @@ from kvsim.catalog.models import model
 from kvsim.engine.fleet import Routing
 from kvsim.engine.flushes import Flushes
 from kvsim.errors import InputError
+from kvsim.metrics.cost import Price
 from kvsim.metrics.summary import Slo
 from kvsim.scenario.building.allocators import block_size_of, units
 from kvsim.scenario.building.cache import cache_is_there, flushes_of
 from kvsim.scenario.building.engines import Serving
 from kvsim.scenario.building.fleet import routing_of
+from kvsim.scenario.building.price import price_of, price_text
 from kvsim.scenario.building.timing import expected_error_of, placed, timing_of
 from kvsim.scenario.building.traces import reshaped, traced
 from kvsim.scenario.deployment import planned
@@ -62,6 +64,8 @@ class Simulation:
     bytes_per_slot: int
     block_size: int | None
     slo: Slo
+    price: Price | None
+    """What an hour of one GPU costs; None: nobody knows."""
     provenance: dict[str, str]
     expected_error: dict[str, Any]
     """How far step times are off in runs like this one."""
@@ -129,6 +133,7 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
     timing = timing_of(scenario, rules, footprint, parameters, block_size=read_size, page_bytes=page_bytes)
     traffic = _traffic(scenario, identities=allocator.caches)
     cache_is_there(settings, allocator.caches)
+    price = price_of(settings)
     return Simulation(
         workload=_workload(settings, reshaped(settings.workload, traffic), seed),
         traffic=traffic,
@@ -143,12 +148,14 @@ def _build(scenario: Scenario, seed: int) -> Simulation:
         bytes_per_slot=slot_bytes,
         block_size=block_size,
         slo=_slo(settings.slo),
+        price=price,
         provenance={
             "timing": timing.provenance,
             "pool": kv.provenance,
             **placed(settings),
             "engine": rules.name,
             "workload": _workload_provenance(settings),
+            "price": price_text(settings.gpu, price),
         },
         expected_error=expected_error_of(settings, rules, footprint),
         not_modelled=not_modelled(settings, rules, footprint),

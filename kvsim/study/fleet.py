@@ -74,7 +74,14 @@ def run_fleet(
     alone = [joined([run], end_ps=end_ps) for run in runs]
     name = scenario.settings.fleet.router.name if scenario.settings.fleet else ""
     rows = _rows([metrics(one) for one in alone], paid_ps or [end_ps] * replicas)
-    result = result_of(scenario, simulation, seed, whole, tables=FleetTables(rows, runs if keep else ()))
+    result = result_of(
+        scenario,
+        simulation,
+        seed,
+        whole,
+        tables=FleetTables(rows, runs if keep else ()),
+        paid_replicas=sum(paid_ps) / end_ps if paid_ps is not None and end_ps else None,
+    )
     result.provenance = result.provenance | {"fleet": f"{replicas} replicas, router {name}"}
     result.not_modelled = [*result.not_modelled, "The time that a router takes, and how old what it knows is."]
     result.pools = [pool | {"replica": number} for number, one in enumerate(alone) for pool in pools(one)]

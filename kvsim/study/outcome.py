@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kvsim.engine.run import Conditions, RunLog
+from kvsim.metrics.cost import cost
 from kvsim.metrics.result import Result
 from kvsim.metrics.summary import Moved, Run, metrics, pools
 from kvsim.scenario.build import Simulation
@@ -80,8 +81,16 @@ def result_of(
     *,
     tables: Mapping[str, Mapping[str, Sequence[Any]]],
     kv_events: Iterable[Mapping[str, Any]] | None = None,
+    paid_replicas: float | None = None,
 ) -> Result:
-    """The Result of what a run, or the replicas of a fleet together, left behind."""
+    """The Result of what a run, or the replicas of a fleet together, left behind.
+
+    `paid_replicas` is how many there were on average, where somebody scales the fleet; None: all of them throughout.
+    """
+    settings, found = scenario.settings, metrics(outcome)
+    gpus = settings.tensor_parallel * settings.pipeline_parallel
+    rates = {name: found[name] for name in ("output_tokens_per_s", "requests_per_s")}
+    paid = gpus * (simulation.replicas if paid_replicas is None else paid_replicas)
     return Result(
         name=scenario.label,
         seed=seed,
@@ -92,12 +101,13 @@ def result_of(
         expected_error=simulation.expected_error,
         not_modelled=simulation.not_modelled,
         notes=notes_of(scenario, simulation, outcome),
-        published=scenario.settings.published or {},
-        metrics=metrics(outcome),
+        published=settings.published or {},
+        metrics={**found, "cost": cost(simulation.price, paid, **rates)},
         pools=pools(outcome),
         tables=tables,
         refusals=outcome.requests.refusals,
         kv_events=kv_events,
+        gaps=outcome.gaps,
     )
 
 

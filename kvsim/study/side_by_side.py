@@ -16,21 +16,22 @@ def compare(
     stepwise: bool = False,
     check: bool = False,
     progress: Progress | None = None,
-    pieces: Sequence[Pieces] | None = None,
+    pieces: Sequence[Pieces | None] | None = None,
 ) -> list[Result]:
     """One Result per variant, in order; all draw from the same random streams, so differences are the variants'.
 
-    `pieces` are where the records of each go while it runs (see `run`).
+    `pieces` are where the records of each go while it runs (see `run`; None: they are kept).
     """
     results = []
-    into = [None] * len(variants) if pieces is None else pieces
+    into: Sequence[Pieces | None] = [None] * len(variants) if pieces is None else pieces
     for index, ((name, scenario), these) in enumerate(zip(variants, into, strict=True)):
-        share = None if progress is None else _part(progress, index, len(variants), name)
+        share = None if progress is None else part_of(progress, index, len(variants), name)
         result = run(scenario, seed=seed, stepwise=stepwise, check=check, progress=share, pieces=these)
         result.name = name
         results.append(result)
     return results
 
 
-def _part(progress: Progress, index: int, count: int, name: str) -> Progress:
+def part_of(progress: Progress, index: int, count: int, name: str) -> Progress:
+    """What tells the whole's progress from that of one of its runs."""
     return lambda fraction, _: progress((index + fraction) / count, name)

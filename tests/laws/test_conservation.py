@@ -1,5 +1,7 @@
 """What every run keeps, whatever the allocator: requests, slots, tokens and time; Little's law; determinism."""
 
+from collections import Counter
+
 import pytest
 from hypothesis import given, settings
 
@@ -249,6 +251,21 @@ def what_leaves_for_host_memory_comes_back_or_ends_there(case, log):
         assert log.recording.requests.preemptions == 0
 
 
+def who_is_preempted_runs_again_or_ends_away(case, log):
+    """Each comes back after it left and before it ends; away for good is at most each sample of a request, once."""
+    requests = log.recording.requests
+    ended = {r.id: r for r in requests.ended}
+    away = Counter(loss.request for loss in requests.losses if loss.resumed_ps is None)
+    for loss in requests.losses:
+        record = ended[loss.request]
+        assert record.first_scheduled_ps <= loss.time_ps <= (loss.resumed_ps or record.end_ps) <= record.end_ps
+    for number, times in away.items():
+        assert times <= ended[number].samples
+        if ended[number].end == "finished":
+            # What finishes away had its last token in flight.
+            assert two_in_flight(case)
+
+
 def padding_and_gathering_are_of_those_that_pad(case, log):
     """Ragged kernels beside chunks pad nothing; only padded kernels gather; only what was kept twice is duplicate.
 
@@ -279,6 +296,7 @@ LAWS = (
     both_sides_count_the_same_tokens,
     blocked_allocations_are_of_the_design,
     what_leaves_for_host_memory_comes_back_or_ends_there,
+    who_is_preempted_runs_again_or_ends_away,
     padding_and_gathering_are_of_those_that_pad,
 )
 

@@ -1,5 +1,7 @@
 """The histogram of durations: buckets that tile the integers, and counts that do not depend on how they were added."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,3 +91,23 @@ def test_a_quantile_lies_in_the_bucket_of_the_exact_one(values, share):
 
 def test_nothing_added_has_no_quantile():
     assert DurationHistogram().quantile_ps(0.5) is None
+
+
+@given(st.lists(st.integers(1, 10**13), min_size=1, max_size=60), st.integers(1, 10**13))
+def test_how_many_are_at_most_a_duration_is_exact_but_for_those_half_a_bucket_away(values, limit):
+    histogram = DurationHistogram()
+    for value in values:
+        histogram.add(value)
+    surely, perhaps = (sum(value <= limit * factor for value in values) for factor in (0.995, 1.005))
+    assert surely <= histogram.at_most(limit) <= perhaps
+    assert histogram.at_most(2 * 10**13) == len(values)
+
+
+@given(st.lists(st.integers(0, 10**13), max_size=60))
+def test_a_histogram_that_was_told_is_the_same_again(values):
+    histogram = DurationHistogram()
+    for value in values:
+        histogram.add(value, 3)
+    again = DurationHistogram.of(json.loads(json.dumps(histogram.telling())))
+    for name in DurationHistogram.__slots__:
+        assert getattr(again, name) == getattr(histogram, name)

@@ -3,6 +3,7 @@
 import pytest
 
 from kvsim.metrics.requests import Journey, RequestLog, allowed_output
+from kvsim.metrics.tables import Dropped
 from kvsim.request import Request, Sequence
 from kvsim.step import Short
 
@@ -92,6 +93,45 @@ def test_a_second_preemption_before_the_mark_does_not_lower_it():
     assert (one.lost_tokens, one.recomputed_tokens, one.preemptions) == (100, 30 + 70, 2)
 
 
+def test_a_preemption_knows_when_its_request_ran_again():
+    log, one = RequestLog(), journey()
+    log.admitted(1, one, 0)
+    log.preempted(5, one, 70)
+    assert log.losses[0].resumed_ps is None
+    log.admitted(8, one, 0)
+    log.preempted(9, one, 30)
+    log.end(12, one, "aborted", 4)
+    assert [(loss.time_ps, loss.resumed_ps) for loss in log.losses] == [(5, 8), (9, None)]
+
+
+def test_preemptions_are_handed_over_in_order_once_it_is_known_when_their_requests_came_back():
+    class Two(Dropped):
+        rows = 2
+
+        def __init__(self):
+            self.came = []
+
+        def losses(self, losses):
+            self.came.append([(loss.time_ps, loss.resumed_ps) for loss in losses])
+
+    pieces = Two()
+    log, away, back = RequestLog(pieces), journey(), journey()
+    for one in (away, back):
+        log.admitted(0, one, 0)
+    log.preempted(1, away, 70)
+    for time_ps in (2, 4, 6):
+        log.preempted(time_ps, back, 70)
+        log.admitted(time_ps + 1, back, 0)
+    assert (pieces.came, log.preemptions) == ([], 4)
+    log.admitted(8, away, 0)
+    log.preempted(9, back, 70)
+    assert pieces.came == [[(1, 8), (2, 3), (4, 5), (6, 7)]]
+    log.end(10, back, "aborted", 4)
+    log.hand_over()
+    assert pieces.came[1:] == [[(9, None)]]
+    assert log.preemptions == 5
+
+
 def test_what_is_found_cached_counts_apart_at_the_first_admission_and_after_preemptions():
     log, one = RequestLog(), journey(prompt=100)
     for now_ps, hit_tokens in ((20, 64), (50, 96), (80, 32)):
@@ -136,6 +176,7 @@ def test_a_record_holds_the_request_and_what_became_of_it():
         "session": None,
         "turn": None,
         "slo_class": "",
+        "away_ps": 0,
     }
 
 

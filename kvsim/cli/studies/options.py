@@ -1,8 +1,13 @@
 """Options of every study: how often, where, and whether to go on with what is there."""
 
 import argparse
+from typing import TYPE_CHECKING
 
 from kvsim.cli.options import whole
+from kvsim.errors import InputError
+
+if TYPE_CHECKING:
+    from kvsim.scenario.resolve import Scenario
 
 
 def add_study_options(parser: argparse.ArgumentParser) -> None:
@@ -29,3 +34,15 @@ def add_worker_options(parser: "argparse.ArgumentParser | argparse._ArgumentGrou
         help="compute on a dask cluster: the scheduler's address, such as tcp://HOST:8786, or `local` for workers of "
         "this machine (needs the extra `cluster`); the results are the same to the bit",
     )
+
+
+def chosen_variants(args: argparse.Namespace) -> "list[Scenario]":
+    """The variants of the scenario that were named with --variant; all of them where none was."""
+    from kvsim import scenario
+
+    loaded = scenario.load_all(args.scenario, args.overrides)
+    for name in args.variants or ():
+        if name not in [one.variant for one in loaded]:
+            known = ", ".join(one.variant for one in loaded if one.variant) or "none"
+            raise InputError(f"{args.scenario}: {name} is no variant of this scenario; it has {known}")
+    return [one for one in loaded if not args.variants or one.variant in args.variants]

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvsim.cli.options import add_output_options, add_scenario_options
-from kvsim.cli.studies.options import add_study_options
+from kvsim.cli.studies.options import add_study_options, chosen_variants
 from kvsim.errors import InputError
 
 if TYPE_CHECKING:
-    from kvsim.scenario.resolve import Scenario
     from kvsim.study.sweeps.points import Point
 
 RUNS = "runs"
@@ -73,7 +72,7 @@ def execute(args: argparse.Namespace) -> int:
     from kvsim.study.sweeps.sweep import planned, run_all
 
     points = _points(args)
-    whole = planned(_scenarios(args), points, replications=args.replications, seed=args.seed)
+    whole = planned(chosen_variants(args), points, replications=args.replications, seed=args.seed)
     names = [name.strip() for name in args.metrics.split(",")] if args.metrics else None
     check_measures(whole, names or ())
     folder = args.folder
@@ -123,14 +122,3 @@ def _points(args: argparse.Namespace) -> "list[Point]":
     if args.list_file is not None:
         return list_of(args.list_file)
     return hypercube_of(args.latin_hypercube, args.seed or 0)
-
-
-def _scenarios(args: argparse.Namespace) -> "list[Scenario]":
-    from kvsim import scenario
-
-    loaded = scenario.load_all(args.scenario, args.overrides)
-    for name in args.variants or ():
-        if name not in [one.variant for one in loaded]:
-            known = ", ".join(one.variant for one in loaded if one.variant) or "none"
-            raise InputError(f"{args.scenario}: {name} is no variant of this scenario; it has {known}")
-    return [one for one in loaded if not args.variants or one.variant in args.variants]

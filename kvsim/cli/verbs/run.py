@@ -37,6 +37,12 @@ def add(subparsers: Any) -> None:
         "token (70 bytes each in memory, 3 on disk), and a map of it; every step is taken, none leapt: slower",
     )
     parser.add_argument(
+        "--prompts",
+        action="store_true",
+        help="with -o, also write what prompts share: prompts.parquet, a row for each shared or own part of each, and "
+        "the tree of prefixes; only where prefixes are cached",
+    )
+    parser.add_argument(
         "--kv-events",
         metavar="FILE",
         help="write what a cache-aware router would hear of the prefix cache there, as JSON Lines (vLLM's KV events); "
@@ -54,8 +60,9 @@ def execute(args: argparse.Namespace) -> int:
     from kvsim import scenario, study
     from kvsim.cli.progress import progress_bar
 
-    if args.addresses and args.folder is None:
-        raise InputError("--addresses: what it records goes into a run folder; name one with -o DIR")
+    for asked, option in ((args.addresses, "--addresses"), (args.prompts, "--prompts")):
+        if asked and args.folder is None:
+            raise InputError(f"{option}: what it records goes into a run folder; name one with -o DIR")
     if args.folder is not None:
         from kvsim.reporting.run_folder import check_run_folder
 
@@ -80,6 +87,7 @@ def execute(args: argparse.Namespace) -> int:
             check=args.check,
             addresses=args.addresses,
             kv_events=args.kv_events is not None,
+            prompts=args.prompts,
             progress=progress,
             pieces=pieces,
             **workers,
@@ -137,6 +145,6 @@ def _pieces(args: argparse.Namespace, *, fleet: bool) -> "AbstractContextManager
     """Where the records of the run go: into the run folder, or nowhere; None: they are kept, as addresses are."""
     from kvsim.metrics.tables import Dropped, ParquetPieces
 
-    if args.addresses:
+    if args.addresses or args.prompts:
         return nullcontext()
     return nullcontext(Dropped()) if args.folder is None or fleet else ParquetPieces(args.folder)

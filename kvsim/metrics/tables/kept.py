@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from kvsim.metrics.memory import AddressLog, MemoryRecorder
+from kvsim.metrics.prefix.prompts import PromptLog
 from kvsim.metrics.requests import RequestLog
 from kvsim.metrics.tables.made import MadeTables
 from kvsim.metrics.tables.rows import (
@@ -11,6 +12,7 @@ from kvsim.metrics.tables.rows import (
     address_rows,
     event_rows,
     preemption_rows,
+    prompt_rows,
     request_rows,
     step_rows,
 )
@@ -19,10 +21,16 @@ from kvsim.metrics.tables.rows import (
 class Tables(MadeTables):
     """ "requests", "steps", "memory", "events" and "preemptions" of a run, each built once, on first use.
 
-    And "addresses", where they were recorded. The columns are those of `columns.COLUMNS`.
+    And "addresses" and "prompts", where they were recorded. The columns are those of `columns.COLUMNS`.
     """
 
-    def __init__(self, requests: RequestLog, memory: MemoryRecorder, addresses: AddressLog | None = None) -> None:
+    def __init__(
+        self,
+        requests: RequestLog,
+        memory: MemoryRecorder,
+        addresses: AddressLog | None = None,
+        prompts: PromptLog | None = None,
+    ) -> None:
         makers: dict[str, Callable[[], Table]] = {
             "requests": lambda: request_rows(requests.ended),
             "steps": lambda: step_rows(memory.series),
@@ -34,4 +42,6 @@ class Tables(MadeTables):
         }
         if addresses is not None:
             makers["addresses"] = lambda: address_rows(addresses)
+        if prompts is not None:
+            makers["prompts"] = lambda: prompt_rows(prompts)
         super().__init__(makers)

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from kvsim.metrics.columns import COLUMNS
+from kvsim.metrics.columns import COLUMNS, TYPES
 from kvsim.metrics.requests.records import Ended, Event, Loss
 from kvsim.metrics.tables.interface import PIECE_ROWS, Dropped
 from kvsim.metrics.tables.rows import MemoryRows, Table, event_rows, preemption_rows, request_rows, step_rows
@@ -129,7 +129,7 @@ class FileTables(Mapping[str, "FileTable"]):
         return path
 
     def __getitem__(self, name: str) -> "FileTable":
-        return FileTable(self._paths[name], tuple(COLUMNS[name]))
+        return FileTable(self._paths[name], tuple(TYPES[name]))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._paths)

@@ -10,6 +10,7 @@ from typing import Any
 
 from kvsim.content import LAYERS
 from kvsim.metrics.memory import SERIES, AddressLog
+from kvsim.metrics.prefix.prompts import PromptLog
 from kvsim.metrics.requests import Ended, Event, Loss, whose
 from kvsim.request import PS_PER_S
 from kvsim.step import CLASSES
@@ -160,10 +161,23 @@ def preemption_rows(losses: Sequence[Loss]) -> Table:
     """A row for each preemption."""
     return {
         "time_s": [loss.time_ps / PS_PER_S for loss in losses],
+        "resumed_s": [_seconds(loss.resumed_ps) for loss in losses],
         "request": [loss.request for loss in losses],
         "lost_tokens": [loss.tokens for loss in losses],
         "swapped_tokens": [loss.swapped_tokens for loss in losses],
     }
+
+
+def prompt_rows(log: PromptLog) -> Table:
+    """A row for each run of each prompt."""
+    columns: dict[str, Any] = {
+        "request": log.request,
+        "start": log.start,
+        "stream": log.stream,
+        "offset": log.offset,
+        "tokens": log.tokens,
+    }
+    return columns
 
 
 def address_rows(log: AddressLog) -> Table:

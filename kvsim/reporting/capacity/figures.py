@@ -1,22 +1,19 @@
 """A plan's figures: how many requests of each length run at once, and a single request's KV against the weights."""
 
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvsim.capacity.answers.expected import expected_error, in_words
 from kvsim.capacity.plan import Plan
 from kvsim.metrics.result import to_json, write_whole
-from kvsim.reporting.style import FOOTER_LETTERS, INK, PALE_INK, house_style, new_figure, save_figure
+from kvsim.reporting.figures.catalog.lengths import LENGTHS, length_axis, log_axis
+from kvsim.reporting.style import INK, PALE_INK, foot_text, house_style, new_figure, save_figure, write_foot
 from kvsim.units import GIB
 from kvsim.version import __version__
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LENGTHS = tuple(4096 * 2**power for power in range(9))
-"""Context lengths from 4K to 1M tokens."""
 KV, WEIGHTS = "#0072B2", "#E69F00"
 
 
@@ -39,10 +36,10 @@ def concurrency(made: Plan) -> "Figure":
         axes.plot(LENGTHS, [made.requests_at_once(length) for length in LENGTHS], color=PALE_INK, linestyle=":")
         axes.plot(inside, [made.requests_at_once(length) for length in inside], color=KV, marker="o", markersize=3)
         axes.axhline(1, color=INK, linewidth=0.7)
-        _log_scale(axes)
+        log_axis(axes)
         axes.set_ylabel("requests at once")
         axes.set_title(f"{_title(made)}: requests that fit")
-        _lengths(axes)
+        length_axis(axes)
         _footer(figure, made)
     return figure
 
@@ -58,11 +55,11 @@ def kv_and_weights(made: Plan) -> "Figure":
         axes.plot(LENGTHS, sizes, color=KV, marker="o", markersize=3, label="KV of one request")
         axes.axhline(made.stage.weights.best / GIB, color=WEIGHTS, label="weights")
         axes.axhline(made.deployment.total.best / GIB, color=INK, linewidth=0.7, linestyle="--", label="card")
-        _log_scale(axes)
+        log_axis(axes)
         axes.set_ylabel("GiB on one GPU")
         axes.set_title(f"{_title(made)}: one request")
         axes.legend()
-        _lengths(axes)
+        length_axis(axes)
         _footer(figure, made)
     return figure
 
@@ -74,23 +71,8 @@ def _title(made: Plan) -> str:
     return f"{asked.model.name}, {f'{cards} x ' if cards > 1 else ''}{card}"
 
 
-def _log_scale(axes: "Axes") -> None:
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter("{x:g}")
-
-
-def _lengths(axes: "Axes") -> None:
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(LENGTHS, [_length(length) for length in LENGTHS])
-    axes.set_xlabel("tokens of a request")
-
-
-def _length(tokens: int) -> str:
-    return f"{tokens // 1024}K" if tokens < 2**20 else "1M"
-
-
 def _footer(figure: "Figure", made: Plan) -> None:
     low, high = made.tokens.low, made.tokens.high
     text = f"kvsim {__version__} · {made.provenance['policy'].partition(' (')[0]} · {low:,.0f} to {high:,.0f} tokens"
-    lines = textwrap.fill(f"{text} · {in_words(expected_error(made))}", FOOTER_LETTERS)
-    figure.text(0.012, 0.01, lines, fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25)
+    lines = foot_text(f"{text} · {in_words(expected_error(made))}")
+    write_foot(figure, lines)

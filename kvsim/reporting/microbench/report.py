@@ -1,11 +1,10 @@
 """Figures of a fit in a folder, one of each kind of operation that was measured."""
 
-import textwrap
 from pathlib import Path
 from typing import Any
 
 from kvsim.microbench.fit.fit import Fit
-from kvsim.reporting.style import FOOTER_LETTERS, house_style, save_figure
+from kvsim.reporting.style import foot_text, house_style, save_figure
 from kvsim.timing.fitting.calibration import EMULATED
 from kvsim.version import __version__
 
@@ -45,4 +44,4 @@ def footer(found: Fit) -> str:
     parts.append(f"input {about['input_sha256'][:12]}")
     if about["accepted"]:
         parts.append(f"accepted: {', '.join(about['accepted'])}")
-    return textwrap.fill(" · ".join(parts), FOOTER_LETTERS)
+    return foot_text(" · ".join(parts))

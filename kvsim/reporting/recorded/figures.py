@@ -1,6 +1,5 @@
 """The figure of a comparison: KV use, running and waiting over time, and the distributions of the latencies."""
 
-import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,12 +7,12 @@ import numpy as np
 from kvsim.reporting.finding import sources_of
 from kvsim.reporting.style import (
     CLASS_COLOURS,
-    FOOTER_LETTERS,
     FOOTER_LINE_INCHES,
     INK,
-    PALE_INK,
+    foot_text,
     house_style,
     new_figure,
+    write_foot,
 )
 from kvsim.study.recorded.compare import NAMES, Comparison
 from kvsim.study.recorded.measured import LATENCIES, Measured
@@ -58,7 +57,7 @@ def draw_recorded(found: Compared) -> "Figure":
                 _legend(axes)
         title = f"{found.result.name}: measured and simulated"
         figure.text(0.012, 1 - 0.17 / height, title, weight="bold", fontsize=9.5)
-        figure.text(0.012, 0.01, footer, fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25)
+        write_foot(figure, footer)
     return figure
 
 
@@ -67,7 +66,7 @@ def _footer(found: Compared) -> str:
     said = [f"kvsim {found.result.version}", f"measured: {found.comparison.measured.source}"]
     rests_on = {name: where for name, where in found.result.provenance.items() if name in ("timing", "pool")}
     said += sources_of(rests_on, found.result.expected_error)
-    return textwrap.fill(" · ".join(said), FOOTER_LETTERS)
+    return foot_text(" · ".join(said))
 
 
 def _told(side: Measured, name: str) -> bool:

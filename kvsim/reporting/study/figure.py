@@ -1,6 +1,5 @@
 """The figure of a study: each variant's estimate with its interval, metric by metric."""
 
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,13 +8,13 @@ from kvsim.reporting.study.table import METRICS, Metric, basis
 from kvsim.reporting.style import (
     ALARM,
     CLASS_COLOURS,
-    FOOTER_LETTERS,
     INK,
     PALE_INK,
     footer,
     footer_inches,
     house_style,
     new_figure,
+    wrapped,
 )
 from kvsim.study.replication.study import Study
 
@@ -56,7 +55,7 @@ def study_figure(study: Study, results: Sequence[Result]) -> "Figure":
             axes = figure.add_axes((left + column * (width + gap), (top - panel) / height, width, panel / height))
             _draw(axes, study, metric)
             axes.tick_params(labelleft=column == 0)
-        text = textwrap.fill(f"{basis(study)[0].upper()}{basis(study)[1:]}.", FOOTER_LETTERS)
+        text = "\n".join(wrapped(f"{basis(study)[0].upper()}{basis(study)[1:]}.", 7))
         figure.text(0.012, 1 - 0.07 / height, text, fontsize=7, va="top", color=PALE_INK)
         footer(figure, results)
     return figure

@@ -1,11 +1,15 @@
 """A study as plain values: the key `study` that a comparison with intervals has beside what it has anyway."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from kvsim.request import PS_PER_S
 from kvsim.study.replication.estimates import Estimate
 from kvsim.study.replication.study import Study, Variant
+from kvsim.study.replication.warmup import WarmUp
 from kvsim.study.statistics.intervals import Interval
+from kvsim.study.statistics.paired import Difference
+from kvsim.study.statistics.saturation import Queue
 
 
 def study_summary(study: Study) -> dict[str, Any]:
@@ -61,3 +65,45 @@ def _interval(interval: Interval) -> dict[str, Any]:
         "high": interval.high,
         "samples": interval.samples,
     }
+
+
+def study_of(summary: Mapping[str, Any]) -> Study:
+    """The study that such a summary was made of, but for its single runs."""
+    warmup = summary["warmup"]
+    return Study(
+        method=summary["method"],
+        baseline=summary["baseline"],
+        level=summary["level"],
+        samples=summary["samples"],
+        seeds=summary["seeds"],
+        variants=[_read_variant(variant, summary["level"]) for variant in summary["variants"]],
+        target=summary["until_ci"],
+        warmup=None
+        if warmup is None
+        else WarmUp(round(warmup["s"] * PS_PER_S), warmup["slowest"], tuple(warmup["unsettled"])),
+        notes=summary["notes"],
+    )
+
+
+def _read_variant(variant: Mapping[str, Any], level: float) -> Variant:
+    queue = variant["queue"]
+    return Variant(
+        name=variant["name"],
+        estimates={key: _read_estimate(estimate, level) for key, estimate in variant["metrics"].items()},
+        queue=None if queue is None else Queue(queue["growth"], variant["saturated"], queue["memory"]),
+        correlation=variant["batch_correlation"],
+    )
+
+
+def _read_estimate(estimate: Mapping[str, Any], level: float) -> Estimate:
+    apart = estimate["difference"]
+    return Estimate(
+        _read_interval(estimate, level),
+        tuple(estimate["values"]),
+        estimate["requests_needed"],
+        None if apart is None else Difference(_read_interval(apart, level), apart["verdict"], apart["variance_ratio"]),
+    )
+
+
+def _read_interval(interval: Mapping[str, Any], level: float) -> Interval:
+    return Interval(interval["estimate"], interval["low"], interval["high"], interval["samples"], level)

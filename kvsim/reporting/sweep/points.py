@@ -78,11 +78,17 @@ def goals(points: Sequence[At]) -> tuple[Measure, Measure]:
 
 def pareto(points: Sequence[At], low: Measure, high: Measure) -> list[At]:
     """The points that no other beats: none has less of `low` and as much of `high`, or more of it and as little."""
-    known = [(one.mean(low), one.mean(high), place) for place, one in enumerate(points)]
-    there = sorted((less, -more, place) for less, more, place in known if less is not None and more is not None)
-    front, before = [], (math.inf, math.inf)
-    for less, minus_more, place in there:
-        if minus_more < before[1] or (less, minus_more) == before:
-            front.append(place)
-            before = less, minus_more
-    return [points[place] for place in sorted(front)]
+    known = [(one.mean(low), None if (more := one.mean(high)) is None else -more) for one in points]
+    return [points[place] for place in front(known)]
+
+
+def front(pairs: Sequence[tuple[float | None, float | None]]) -> list[int]:
+    """Places of the pairs that no other beats: none has less of one number and no more of the other; None is beaten."""
+    numbered = ((one, other, place) for place, (one, other) in enumerate(pairs))
+    there = sorted((one, other, place) for one, other, place in numbered if one is not None and other is not None)
+    found, before = [], (math.inf, math.inf)
+    for one, other, place in there:
+        if other < before[1] or (one, other) == before:
+            found.append(place)
+            before = one, other
+    return sorted(found)

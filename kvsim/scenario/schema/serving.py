@@ -226,3 +226,10 @@ class TimingSettings(Part):
     def parameters(self) -> dict[str, float]:
         """The parameters given beside the name."""
         return dict(self.__pydantic_extra__ or {})
+
+
+class PriceSettings(Part):
+    """What the GPUs cost; every run says what it costs an hour, and for a million output tokens."""
+
+    usd_per_gpu_hour: Annotated[float, Field(gt=0)] | None = None
+    """US dollars for an hour of one GPU; absent: the middle of the catalogue's range."""

@@ -15,6 +15,7 @@ from kvsim.scenario.schema.serving import (
     PagedSettings,
     PlacementSettings,
     PoolSettings,
+    PriceSettings,
     TimingSettings,
 )
 from kvsim.scenario.schema.traffic import SloSettings, WindowSettings, WorkloadSettings
@@ -53,6 +54,8 @@ class Settings(Part):
     """The GPU's memory budget, used where `pool` is absent."""
     timing: TimingSettings = Field(default_factory=TimingSettings)
     """How long a step takes, by name or with parameters."""
+    price: PriceSettings = Field(default_factory=PriceSettings)
+    """What the GPUs cost."""
     workload: WorkloadSettings
     """The requests that arrive."""
     slo: SloSettings = Field(default_factory=SloSettings)

@@ -1,5 +1,6 @@
 """Goals as people write them, `ttft_p99<1s, rejected<0.1%`, and whether the metrics of a run meet them."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +9,8 @@ from typing import Any
 from kvsim.errors import InputError
 from kvsim.metrics.histogram import PERCENTILES
 from kvsim.scenario.messages import suggestion
-from kvsim.units import parse_seconds, parse_share
+from kvsim.scenario.schema.traffic import SloSettings
+from kvsim.units import duration_text, parse_seconds, parse_share
 
 LATENCIES = ("ttft", "tpot", "itl", "e2e", "queue", "prefill")
 STATISTICS = ("mean", *(f"p{percent}" for percent in PERCENTILES), "max")
@@ -42,6 +44,12 @@ class Goal:
         spread = metrics[f"{latency}_s"]
         return None if spread is None else float(spread[statistic])
 
+    def missed_by(self, value: float | None) -> float:
+        """By which share of the limit the value is on the wrong side of it: 0 where it meets it, infinite for none."""
+        if value is None:
+            return math.inf
+        return max(0.0, (self.limit - value if self.above else value - self.limit) / self.limit)
+
     def meets(self, value: float | None) -> bool:
         """Whether this value meets the goal; none does not: nobody was served."""
         return value is not None and (value > self.limit if self.above else value < self.limit)
@@ -60,6 +68,33 @@ def goals_of(text: str) -> list[Goal]:
     if not goals:
         raise InputError("--slo: is empty; write, for example, ttft_p99<1s,rejected<0.1%")
     return goals
+
+
+PER_REQUEST = "p99"
+"""A limit under `slo:` is one for each request; as a goal of all of them it is that of this percentile."""
+
+OF_CLASSES = "goodput>99%"
+"""The same where classes of service have limits of their own."""
+
+
+def goals_of_slo(slo: SloSettings) -> list[Goal]:
+    """The goals that a scenario's own `slo` amounts to; InputError where it sets none."""
+    if slo.classes:
+        return goals_of(OF_CLASSES)
+    limits = {"ttft": slo.ttft, "tpot": slo.tpot, "e2e": slo.e2e}
+    text = ",".join(f"{name}_{PER_REQUEST}<{duration_text(limit)}" for name, limit in limits.items() if limit)
+    if not text:
+        raise InputError("--slo: is missing, and the scenario has no slo; write, for example, --slo 'ttft_p99<1s'")
+    return goals_of(text)
+
+
+def check_goodput(goals: Sequence[Goal], slo: SloSettings) -> None:
+    """InputError where a goal is about goodput, and nothing says what is good."""
+    if any(goal.name == GOODPUT for goal in goals) and not (slo.ttft or slo.tpot or slo.e2e or slo.classes):
+        raise InputError(
+            f"--slo: {GOODPUT}: is the share of requests within the scenario's slo, and it has none; "
+            "add --set slo.ttft=1s, or write ttft_p99<1s"
+        )
 
 
 def _goal(part: str) -> Goal:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from kvsim.study.recorded.measured import LATENCIES, PERCENTILES, Column, Measured
 
@@ -96,11 +97,17 @@ def _gauges(measured: Measured, simulated: Measured) -> Iterator[Row]:
         if name == "output_tokens_per_s" and measured.series is None:
             mean, ours = measured.output_tokens_per_s, simulated.output_tokens_per_s
         else:
-            ours = simulated.mean(name, queueing)
+            ours = simulated.mean(name, queueing, _told(measured, name))
         yield Row(key, label, unit, mean, ours, distance)
     yield Row("hit_rate", "prefix hit rate", "share", measured.hit_rate, simulated.hit_rate)
     counts = [None if side.preemptions is None else float(side.preemptions) for side in (measured, simulated)]
     yield Row(PREEMPTIONS, "preemptions", "", *counts)
+
+
+def _told(measured: Measured, name: str) -> npt.NDArray[np.bool_] | None:
+    """The moments at which the measured side tells a gauge; None: it has no series of it."""
+    theirs = None if measured.series is None else measured.series.get(name)
+    return None if theirs is None else ~np.isnan(theirs)
 
 
 def _distance(measured: Measured, simulated: Measured, name: str) -> float | None:

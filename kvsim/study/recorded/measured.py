@@ -81,16 +81,21 @@ class Measured:
                 return found | {f"p{p}": float(np.percentile(values, p)) for p in PERCENTILES}
         return self.latencies.get(name, {})
 
-    def mean(self, name: str, queueing: bool = False) -> float | None:
-        """Mean of a gauge over the moments of the series, or over those at which somebody waits."""
+    def mean(self, name: str, queueing: bool = False, at: npt.NDArray[np.bool_] | None = None) -> float | None:
+        """Mean of a gauge over the moments of the series, or over those at which somebody waits.
+
+        `at` says for each moment whether it counts; None: all do.
+        """
         values = None if self.series is None else self.series.get(name)
         if self.series is None or values is None:
             return None
-        if queueing:
-            waiting = self.series.get("waiting")
-            if waiting is None:
-                return None
-            values = values[waiting > 0]
+        waits = self.series.get("waiting") if queueing else None
+        if queueing and waits is None:
+            return None
+        chosen = np.ones(len(values), dtype=bool) if waits is None else waits > 0
+        if at is not None and len(at) == len(values):
+            chosen &= at
+        values = values[chosen]
         values = values[~np.isnan(values)]
         return float(values.mean()) if len(values) else None
 

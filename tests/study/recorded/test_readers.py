@@ -142,6 +142,22 @@ def test_scrapes_in_a_row_are_a_time_series(folder, rows, timed):
     assert list(series.get("waiting")) == [waiting for _, waiting, _ in rows]
 
 
+def test_open_metrics_with_all_of_a_metric_together_are_the_scrapes_of_their_times(tmp_path):
+    (tmp_path / "metrics.txt").write_text(
+        "# TYPE vllm:num_requests_running gauge\n"
+        'vllm:num_requests_running{engine="0"} 3.0 10.0\n'
+        'vllm:num_requests_running{engine="0"} 5.0 20.0\n'
+        "# TYPE vllm:generation_tokens counter\n"
+        'vllm:generation_tokens_total{engine="0"} 100.0 10.0\n'
+        'vllm:generation_tokens_total{engine="0"} 250.0 20.0\n'
+        "# EOF\n"
+    )
+    series = read_measured([tmp_path / "metrics.txt"]).series
+    assert series.time_s.tolist() == [0, 10]
+    assert series.get("running").tolist() == [3, 5]
+    assert series.get("output_tokens_per_s")[1] == 15
+
+
 def test_counters_are_what_grew_between_the_first_scrape_and_the_last(tmp_path):
     first = scrape(3, 1, 0.5, preemptions=10, tokens=1_000, ttft=(5.0, 10))
     last = scrape(4, 0, 0.6, preemptions=13, tokens=4_000, ttft=(11.0, 22))

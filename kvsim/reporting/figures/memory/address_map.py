@@ -15,6 +15,9 @@ MOST_COLUMNS, MOST_ROWS = 1600, 1080
 SHADES = (1.0, 0.87, 0.74)
 """Brightness of a class for requests with neighbouring ids; the darkest `reserved` stays lighter than any `used`."""
 FREE = CLASSES.index("free")
+_NUMBERS = {name: number for number, name in enumerate(CLASSES)}
+_CODES = len(CLASSES) * len(SHADES)
+"""Classes in all their shades."""
 
 # Heights in inches, from the top down.
 HEAD, MAP, AXIS = 0.8, 2.7, 0.42
@@ -42,7 +45,7 @@ def memory_map(result: Result) -> "Figure":
         figure = new_figure(height)
         axes = figure.add_axes((0.14, foot / height, 0.83, MAP / height))
         axes.imshow(
-            _colours()[points],
+            colours()[points],
             origin="lower",
             aspect="auto",
             interpolation="nearest",
@@ -66,33 +69,55 @@ def _points(changes: Any, pool_tokens: int, slots_a_row: int, length_s: float) -
     """Rows of addresses, columns of times: class x shades + shade of the request, of most of the slots there."""
     import numpy as np
 
-    shades, codes = len(SHADES), len(CLASSES) * len(SHADES)
-    numbers = {name: number for number, name in enumerate(CLASSES)}
-    pool = np.full(pool_tokens, FREE * shades)
-    first = np.arange(pool_tokens) // slots_a_row * codes
-    rows = -(-pool_tokens // slots_a_row)
-    times = changes["time_s"]
-    points = np.empty((rows, MOST_COLUMNS), dtype=np.uint8)
-    at = 0
+    painted = Painted(changes, pool_tokens, slots_a_row)
+    points = np.empty((-(-pool_tokens // slots_a_row), MOST_COLUMNS), dtype=np.uint8)
     for column in range(MOST_COLUMNS):
-        middle_s = (column + 0.5) / MOST_COLUMNS * length_s
-        before = at
-        while at < len(times) and times[at] <= middle_s:
-            start, request = changes["start"][at], changes["request"][at]
-            shade = 0 if request is None else (request + changes["sample"][at]) % shades
-            pool[start : start + changes["length"][at]] = numbers[changes["class"][at]] * shades + shade
-            at += 1
-        if at == before and column:
-            points[:, column] = points[:, column - 1]
-        elif slots_a_row == 1:
-            points[:, column] = pool
-        else:
-            counts = np.bincount(first + pool, minlength=rows * codes)
-            points[:, column] = counts.reshape(rows, codes).argmax(axis=1)
+        points[:, column] = painted.at((column + 0.5) / MOST_COLUMNS * length_s)
     return points
 
 
-def _colours() -> Any:
+class Painted:
+    """The pool as the changes of the table of addresses paint it, as of ever later moments."""
+
+    def __init__(self, changes: Any, pool_tokens: int, slots_a_row: int) -> None:
+        import numpy as np
+
+        self._changes = {name: changes[name] for name in ("time_s", "start", "length", "request", "sample", "class")}
+        self._pool = np.full(pool_tokens, FREE * len(SHADES))
+        self._slots_a_row = slots_a_row
+        self._rows = -(-pool_tokens // slots_a_row)
+        self._first = np.arange(pool_tokens) // slots_a_row * _CODES
+        self._next = 0
+        self._shown: Any = None
+
+    def at(self, time_s: float) -> Any:
+        """For each row of so many slots the class x shades + shade of the request of most of them at that moment.
+
+        Moments must not go back. Mutates.
+        """
+        import numpy as np
+
+        before = self._next
+        changes, times_s = self._changes, self._changes["time_s"]
+        while self._next < len(times_s) and times_s[self._next] <= time_s:
+            self._paint(changes, self._next)
+            self._next += 1
+        if self._shown is not None and self._next == before:
+            return self._shown
+        if self._slots_a_row == 1:
+            self._shown = self._pool.astype(np.uint8)
+        else:
+            counts = np.bincount(self._first + self._pool, minlength=self._rows * _CODES)
+            self._shown = counts.reshape(self._rows, _CODES).argmax(axis=1).astype(np.uint8)
+        return self._shown
+
+    def _paint(self, changes: Any, at: int) -> None:
+        start, request = changes["start"][at], changes["request"][at]
+        shade = 0 if request is None or request != request else int(request + changes["sample"][at]) % len(SHADES)
+        self._pool[start : start + changes["length"][at]] = _NUMBERS[changes["class"][at]] * len(SHADES) + shade
+
+
+def colours() -> Any:
     """The colour of each class in each shade, as red, green and blue."""
     import numpy as np
     from matplotlib.colors import to_rgb

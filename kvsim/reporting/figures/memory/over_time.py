@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from kvsim.metrics.result import Result
 from kvsim.reporting.comparison import waste_share
+from kvsim.reporting.figures.frame import over
 from kvsim.reporting.figures.memory.curve import MemoryCurve, memory_curve
-from kvsim.reporting.finding import window
 from kvsim.reporting.style import (
     ALARM,
     CLASS_COLOURS,
@@ -26,8 +26,17 @@ if TYPE_CHECKING:
 MINUTES_FROM_S = 1200.0
 """A run longer than this is drawn over minutes."""
 THOUSANDS_FROM_TOKENS = 10_000
-MARKS = (("rejected", "reject"), ("aborted", "abort"))
-"""The rows of marks below that of the preemptions: label, the outcome of the events it shows."""
+ENDED = (("rejected", "reject"), ("aborted", "abort"))
+"""Rows of marks below that of the preemptions: label, and the outcome of the events it shows."""
+OUT_OF_MEMORY = (("no free slots", "capacity"), ("no fitting hole", "fragmentation"), ("no workspace", "activation"))
+"""Rows below those: requests that could not have their slots at once, label and cause."""
+MOST_MARKS = 500
+"""Marks of a row that can be told apart."""
+MARK_SHARE = 0.7
+"""Height of a mark, of that of its row."""
+
+Row = tuple[str, list[float], str]
+"""Marks of one kind: label, times in seconds, colour."""
 
 # Heights in inches, from the top down.
 HEAD, MEMORY, MARK, COUNT, AXIS = 0.83, 1.8, 0.16, 0.62, 0.42
@@ -61,7 +70,7 @@ def memory_over_time(result: Result) -> "Figure":
         marks, running, waiting = (figure.add_subplot(grid[row], sharex=memory) for row in (1, 2, 3))
         draw_memory(memory, curve, pool_tokens, per_unit_s)
         _label_memory(memory, pool_tokens)
-        _draw_marks(marks, rows, per_unit_s)
+        _draw_marks(marks, rows, curve.time_s[0], curve.time_s[-1], per_unit_s)
         _draw_count(running, curve.time_s / per_unit_s, curve.running, CLASS_COLOURS["used"], "running")
         _draw_count(waiting, curve.time_s / per_unit_s, curve.waiting, ALARM, "waiting")
         memory.set_xlim(curve.time_s[0] / per_unit_s, curve.time_s[-1] / per_unit_s)
@@ -88,26 +97,25 @@ def draw_memory(
     axes: "Axes", curve: MemoryCurve, pool_tokens: int, per_unit_s: float, whole: float | None = None
 ) -> None:
     """Stack the classes up to the pool, in (thousand) tokens, or so that the pool measures `whole`."""
+    import numpy as np
+
     scale = _scale(pool_tokens)[0] if whole is None else pool_tokens / whole
     shown = shown_classes([curve])
-    axes.stackplot(
-        curve.time_s / per_unit_s,
-        *(curve.slots[name] / scale for name in shown),
-        colors=[CLASS_COLOURS[name] for name in shown],
-        linewidth=0,
-    )
-    ends = curve.time_s[[0, -1]] / per_unit_s
-    axes.plot(ends, [pool_tokens / scale] * 2, color=INK, linewidth=0.8)
+    time = curve.time_s / per_unit_s
+    around = np.concatenate((time[:1], time, time[-1:]))
+    tops = np.cumsum([curve.slots[name] / scale for name in shown], axis=0)
+    # From the top down to the ground, each over the last: no seams between them, and half the points of bands.
+    for name, top in reversed(list(zip(shown, tops, strict=True))):
+        axes.fill(around, np.concatenate(([0.0], top, [0.0])), color=CLASS_COLOURS[name], linewidth=0, label=name)
+    axes.plot(time[[0, -1]], [pool_tokens / scale] * 2, color=INK, linewidth=0.8)
     axes.set_ylim(0, pool_tokens / scale * 1.02)
     axes.tick_params(labelbottom=False)
 
 
 def means_over(results: Sequence[Result]) -> str:
     """Say over which time the shares in a figure of these results are means, and how it shows where that ends."""
-    windows = {window(result) for result in results}
-    over = windows.pop() if len(windows) == 1 and "" not in windows else "the measured window"
     marked = any(_window_end_s(result) is not None for result in results)
-    return f"shares are means over {over}{': up to the dashed line' if marked else ''}"
+    return f"shares are means over {over(results)}{': up to the dashed line' if marked else ''}"
 
 
 def draw_window_end(axes: "Axes", result: Result, per_unit_s: float) -> None:
@@ -126,11 +134,7 @@ def shown_classes(curves: Sequence[MemoryCurve]) -> list[str]:
 
 def legend(figure: "Figure", shown: Sequence[str], top: float) -> None:
     """Name the colours of the classes in one row, whose upper edge is at `top` of the figure."""
-    from matplotlib.patches import Patch
-
-    handles: list[Any] = [
-        Patch(facecolor=CLASS_COLOURS[name], edgecolor=PALE_INK, linewidth=0.4, label=name) for name in shown
-    ]
+    handles = class_handles(shown)
     figure.legend(
         handles=handles,
         loc="upper left",
@@ -142,6 +146,13 @@ def legend(figure: "Figure", shown: Sequence[str], top: float) -> None:
         columnspacing=0.9 if len(handles) < len(CLASSES) else 0.5,
         fontsize=8 if len(handles) < len(CLASSES) - 1 else 7,
     )
+
+
+def class_handles(shown: Sequence[str]) -> list[Any]:
+    """What a legend shows for these classes."""
+    from matplotlib.patches import Patch
+
+    return [Patch(facecolor=CLASS_COLOURS[name], edgecolor=PALE_INK, linewidth=0.4, label=name) for name in shown]
 
 
 def _finding(result: Result) -> str:
@@ -180,21 +191,35 @@ def _percent_of(whole: float) -> tuple[Callable[[Any], Any], Callable[[Any], Any
     return (lambda part: part / whole * 100, lambda percent: percent * whole / 100)
 
 
-def _marks(result: Result, end_s: float) -> list[tuple[str, list[float], str]]:
-    """The rows of marks that have any: label, times in seconds, colour."""
+def _marks(result: Result, end_s: float) -> list[Row]:
+    """The rows of marks that have any."""
     events = result.tables["events"]
-    happened = list(zip(events.get("time_s", ()), events.get("outcome", ()), strict=True))
+    happened = list(zip(*(events.get(name, ()) for name in ("time_s", "cause", "outcome")), strict=True))
     rows = [("preempted", list(result.tables["preemptions"]["time_s"]), INK)]
-    rows += [(label, [time for time, outcome in happened if outcome == shown], ALARM) for label, shown in MARKS]
+    rows += [(label, [time for time, _, outcome in happened if outcome == ended], ALARM) for label, ended in ENDED]
+    ends = [outcome for _, outcome in ENDED]
+    rows += [
+        (label, [time for time, cause, outcome in happened if cause == short and outcome not in ends], PALE_INK)
+        for label, short in OUT_OF_MEMORY
+    ]
     rows = [(label, [time for time in times_s if time <= end_s], colour) for label, times_s, colour in rows]
     return [row for row in rows if row[1]]
 
 
-def _draw_marks(axes: "Axes", rows: Sequence[tuple[str, list[float], str]], per_unit_s: float) -> None:
+def _draw_marks(axes: "Axes", rows: Sequence[Row], start_s: float, end_s: float, per_unit_s: float) -> None:
+    import numpy as np
+
+    edges_s = np.linspace(start_s, end_s, MOST_MARKS + 1)
     for row, (label, times_s, colour) in enumerate(rows):
-        at = [time_s / per_unit_s for time_s in times_s]
-        axes.eventplot([at], lineoffsets=-row, linelengths=0.7, linewidths=0.7, colors=colour)
-        axes.text(-0.015, -row, label, transform=axes.get_yaxis_transform(), ha="right", va="center", fontsize=6.5)
+        # Marks closer than a dot of the figure are one.
+        counts, _ = np.histogram(times_s, edges_s)
+        at = (edges_s[:-1] + edges_s[1:])[counts > 0] / 2 / per_unit_s
+        # One line with gaps: a line a mark would be ten times as many bytes.
+        height = np.tile([-row - MARK_SHARE / 2, -row + MARK_SHARE / 2, np.nan], len(at))
+        axes.plot(np.repeat(at, 3), height, color=colour, linewidth=0.7, label=label)
+        beside: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 7}
+        axes.text(-0.015, -row, label, ha="right", **beside)
+        axes.text(1.01, -row, f"{len(times_s):,}", ha="left", **beside)
     axes.set_ylim(-max(1, len(rows)) + 0.5, 0.5)
     axes.set_yticks([])
     axes.tick_params(labelbottom=False, length=0)

@@ -1,12 +1,20 @@
 """The figure of a hit curve: what each size finds, what the ideal is, and where most of it is reached."""
 
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvsim.metrics.result import to_json, write_whole
-from kvsim.reporting.style import CLASS_COLOURS, FOOTER_LETTERS, INK, PALE_INK, house_style, new_figure, save_figure
+from kvsim.reporting.style import (
+    CLASS_COLOURS,
+    INK,
+    PALE_INK,
+    foot_text,
+    house_style,
+    new_figure,
+    save_figure,
+    write_foot,
+)
 from kvsim.study.hits.curve import HitCurve
 from kvsim.version import __version__
 
@@ -80,6 +88,6 @@ def draw_hit_curve(curve: HitCurve) -> "Figure":
             f"kvsim {__version__} · {len(prefixes.tokens):,} prompts of {Path(prefixes.trace).name}, in file order, "
             f"one at a time · prefix identity from the trace, in blocks of {prefixes.block_tokens:,} tokens"
         )
-        lines = textwrap.fill(text, FOOTER_LETTERS)
-        figure.text(0.012, 0.01, lines, fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25)
+        lines = foot_text(text)
+        write_foot(figure, lines)
     return figure

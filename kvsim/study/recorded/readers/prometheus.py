@@ -1,6 +1,7 @@
 """Scrapes of a server's `/metrics`: Prometheus text exposition of vLLM or SGLang, one scrape or several in a row.
 
-A metric that comes again with the same labels begins the next scrape. The time of a scrape is that of its samples
+A metric that comes again with the same labels begins the next scrape; in OpenMetrics that holds several, where all of a
+metric stand together, the samples of one time are one scrape. The time of a scrape is that of its samples
 (since 1970, behind the value), else scrapes are `interval_s` apart. Ranks of one replica (`tp_rank`,
 `pp_rank`) tell the same and the first is taken. Names are those of vLLM's and SGLang's metrics, today's and older.
 """
@@ -46,6 +47,8 @@ _SAMPLE = re.compile(r"^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+(-?[\d.]+))
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _FIRST_RANK = ("tp_rank", "pp_rank", "moe_ep_rank")
 _REPLICA = ("engine", "dp_rank")
+_END = "# EOF"
+"""The last line of OpenMetrics; several of them: scrapes in a row."""
 
 Scrape = dict[str, float]
 
@@ -95,9 +98,11 @@ def read(path: Path, text: str, *, interval_s: float = INTERVAL_S) -> Measured:
 
 def _scrapes(path: Path, text: str) -> Iterator[tuple[float | None, Scrape]]:
     """(time, values by name) of each scrape; replicas of a server must be one."""
+    together = text.count(_END) == 1
     seen: set[tuple[str, str]] = set()
     values: Scrape = {}
     moment: float | None = None
+    of_time: dict[float, Scrape] = {}
     replicas: set[str] = set()
     for line, entry in enumerate(text.splitlines(), 1):
         if not entry.startswith(PREFIXES):
@@ -107,7 +112,10 @@ def _scrapes(path: Path, text: str) -> Iterator[tuple[float | None, Scrape]]:
             raise InputError(f"{path}, line {line}: is no sample; it is NAME{{labels}} VALUE, as /metrics writes it")
         name, labels, value, stamp = sample.groups()
         told = dict(_LABEL.findall(labels or ""))
-        if (name, labels or "") in seen:
+        if together and stamp is not None:
+            moment = _time(path, line, stamp)
+            values = of_time.setdefault(moment, {})
+        elif (name, labels or "") in seen:
             yield moment, values
             seen, values, moment = set(), {}, None
         seen.add((name, labels or ""))
@@ -115,14 +123,21 @@ def _scrapes(path: Path, text: str) -> Iterator[tuple[float | None, Scrape]]:
             continue
         replicas.update(told[key] for key in _REPLICA if key in told)
         if stamp is not None:
-            # Prometheus counts whole milliseconds, OpenMetrics seconds with a point.
-            moment = number(stamp, f"{path}, line {line}: the time") * (1.0 if "." in stamp else MILLI)
+            moment = _time(path, line, stamp)
         if _known(name):
             values[name] = values.get(name, 0.0) + number(value, f"{path}, line {line}: {name}")
     one_of(replicas, path, "engines")
     if not seen:
         raise InputError(f"{path}: has no sample of vLLM or SGLang; scrape /metrics of the server itself")
-    yield moment, values
+    if of_time:
+        yield from sorted(of_time.items())
+    else:
+        yield moment, values
+
+
+def _time(path: Path, line: int, stamp: str) -> float:
+    """Prometheus counts whole milliseconds, OpenMetrics seconds with a point."""
+    return number(stamp, f"{path}, line {line}: the time") * (1.0 if "." in stamp else MILLI)
 
 
 def _known(name: str) -> bool:

@@ -1,5 +1,6 @@
 """Figures say where their numbers come from, give each class its colour, and come out equal each time."""
 
+import numpy as np
 import pytest
 
 from kvsim.reporting.figures.memory.over_time import memory_over_time
@@ -17,6 +18,10 @@ def legend(figure):
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
+def tops(axes):
+    return max(area.get_xy()[:, 1].max() for area in axes.patches)
+
+
 def test_every_class_has_a_colour_of_its_own():
     assert set(CLASS_COLOURS) == set(CLASSES)
     assert len(set(CLASS_COLOURS.values())) == len(CLASSES)
@@ -26,9 +31,8 @@ def test_the_stack_reaches_the_pool_and_the_legend_names_what_it_shows():
     figure = memory_over_time(fake_result())
     memory = figure.axes[0]
     assert legend(figure) == ["used", "reserved", "internal", "external", "free"]
-    assert len(memory.collections) == 5
-    top = max(path.vertices[:, 1].max() for area in memory.collections for path in area.get_paths())
-    assert top == pytest.approx(POOL_TOKENS / 1000)
+    assert [area.get_label() for area in reversed(memory.patches)] == legend(figure)
+    assert tops(memory) == pytest.approx(POOL_TOKENS / 1000)
 
 
 def test_axes_carry_their_units():
@@ -50,7 +54,7 @@ def test_running_and_waiting_have_a_scale_each():
 
 def test_a_long_run_is_drawn_over_minutes_and_says_what_it_averages():
     waiting = memory_over_time(fake_result(rows=6000)).axes[3]
-    assert waiting.get_xlabel() == "time (min; each point the mean of 2.5 s)"
+    assert waiting.get_xlabel() == "time (min; each point the mean of 3.7 s)"
     assert waiting.get_xlim()[1] == pytest.approx(5999 * 0.25 / 60)
 
 
@@ -84,29 +88,47 @@ def test_the_foot_says_version_seed_and_provenance():
         assert part in foot
 
 
-def test_each_kind_of_mark_is_drawn_once_per_event():
+def marks(figure):
+    """By row: how many marks there are, and the number beside them."""
+    axes = figure.axes[1]
+    told = [text.get_text() for text in axes.texts]
+    drawn = [int(np.isfinite(line.get_ydata()).sum()) // 2 for line in axes.lines]
+    return {name: (count, number) for name, number, count in zip(told[::2], told[1::2], drawn, strict=True)}
+
+
+def test_preemptions_rejections_and_each_cause_of_a_shortage_have_a_row_of_marks():
     result = fake_result()
-    marks = memory_over_time(result).axes[1]
-    drawn = {round(-line.get_lineoffset()): len(line.get_positions()) for line in marks.collections}
-    outcomes = result.tables["events"]["outcome"]
-    preempted = len(result.tables["preemptions"]["time_s"])
-    assert drawn == {0: preempted, 1: outcomes.count("reject"), 2: outcomes.count("abort")}
-    assert min(drawn.values()) > 0
+    outcomes, causes = result.tables["events"]["outcome"], result.tables["events"]["cause"]
+    expected = {
+        "preempted": len(result.tables["preemptions"]["time_s"]),
+        "rejected": outcomes.count("reject"),
+        "aborted": outcomes.count("abort"),
+        "no free slots": causes.count("capacity"),
+        "no fitting hole": causes.count("fragmentation"),
+    }
+    assert min(expected.values()) > 0
+    assert marks(memory_over_time(result)) == {name: (count, str(count)) for name, count in expected.items()}
+
+
+def test_marks_that_would_lie_on_one_dot_are_one_and_their_number_is_told():
+    result = fake_result()
+    result.tables["preemptions"] = {"time_s": [30.0] * 5000 + [60.0]}
+    assert marks(memory_over_time(result))["preempted"] == (2, "5,001")
 
 
 def test_marks_that_never_happened_have_no_row():
     result = fake_result()
     events = result.tables["events"]
-    events["outcome"] = ["preempt" if outcome == "preempt" else "wait" for outcome in events["outcome"]]
-    marks = memory_over_time(result).axes[1]
-    assert [text.get_text() for text in marks.texts] == ["preempted"]
+    events["outcome"] = ["wait"] * len(events["outcome"])
+    events["cause"] = ["queue"] * len(events["outcome"])
+    assert list(marks(memory_over_time(result))) == ["preempted"]
 
 
 def test_a_run_without_events_draws_no_marks():
     result = fake_result()
     result.tables["events"] = {}
     result.tables["preemptions"] = {"time_s": []}
-    assert len(memory_over_time(result).axes[1].collections) == 0
+    assert marks(memory_over_time(result)) == {}
 
 
 def test_all_eight_classes_and_their_legend_fit_the_width():
@@ -138,8 +160,7 @@ def test_a_comparison_has_a_panel_for_each_on_the_same_axes():
     assert first.get_xlim() == second.get_xlim() == (0, pytest.approx(99.75))
     assert first.get_ylim() == second.get_ylim() == (0, pytest.approx(102))
     for axes in figure.axes:
-        top = max(path.vertices[:, 1].max() for area in axes.collections for path in area.get_paths())
-        assert top == pytest.approx(100)
+        assert tops(axes) == pytest.approx(100)
     assert window_ends(first) == set()
     assert window_ends(second) == {90.0}
     titles = [[text.get_text() for text in axes.texts] for axes in figure.axes]

@@ -1,0 +1,119 @@
+"""What figures of runs have in common: a heading that says the finding, room below it, the provenance at the foot."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from kvsim.metrics.result import Result
+from kvsim.reporting.finding import window
+from kvsim.reporting.style import CLASS_COLOURS, INK, PALE_INK, WIDTH_INCHES, footer, footer_inches, new_figure, wrapped
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Size in points and height in inches of a line of each kind of text in a heading.
+TITLE, TITLE_LINE = 9.5, 0.17
+FINDING, FINDING_LINE = 8.0, 0.145
+NOTE, NOTE_LINE = 7.0, 0.13
+LEGEND_LINE = 0.165
+_ABOVE, _BELOW = 0.07, 0.07
+_LEFT = 0.012
+
+NAME_LETTERS = 22
+"""Of the name of a variant so many are shown."""
+
+Look = tuple[str, Any]
+"""Colour and line style."""
+
+_COLOURS = (*(CLASS_COLOURS[name] for name in ("used", "internal", "cached", "dead", "external", "reserved")), INK)
+_STYLES = ("-", (0, (4, 1.5)), (0, (1.2, 1.2)))
+
+
+class Frame:
+    """A figure whose heading and foot are written; `axes` are placed in the room between them, in inches.
+
+    `title` is set bold, `finding` says the number that matters, `note` how to read it; `room_inches` is the height of
+    what is drawn, axis labels and legends included. Make and fill it inside `house_style`.
+    """
+
+    def __init__(
+        self, results: Sequence[Result], *, title: str, finding: str = "", note: str = "", room_inches: float
+    ) -> None:
+        parts: tuple[tuple[str, float, float, dict[str, Any]], ...] = (
+            (title, TITLE, TITLE_LINE, {"fontweight": "bold"}),
+            (finding, FINDING, FINDING_LINE, {}),
+            (note, NOTE, NOTE_LINE, {"color": PALE_INK}),
+        )
+        texts = [
+            (wrapped(text, points, bold="fontweight" in look), line, {"fontsize": points, **look})
+            for text, points, line, look in parts
+            if text
+        ]
+        head = _ABOVE + sum(len(lines) * line for lines, line, _ in texts) + _BELOW
+        self.height = head + room_inches + footer_inches(results)
+        self.figure: Figure = new_figure(self.height)
+        self._top = head
+        at = _ABOVE
+        for lines, line, look in texts:
+            for text in lines:
+                self.figure.text(_LEFT, self.up(at), text, va="top", **look)
+                at += line
+        footer(self.figure, results)
+
+    def up(self, inches: float) -> float:
+        """The place so far below the upper edge, as a fraction of the height."""
+        return 1 - inches / self.height
+
+    def axes(self, top: float, height: float, left: float = 0.7, right: float = 0.12) -> "Axes":
+        """Axes whose upper edge is `top` below the heading; `left` and `right` are their distances from the edges."""
+        width = WIDTH_INCHES - left - right
+        bottom = self.up(self._top + top + height)
+        return self.figure.add_axes((left / WIDTH_INCHES, bottom, width / WIDTH_INCHES, height / self.height))
+
+    def text(self, left: float, top: float, text: str, **look: Any) -> None:
+        """A text whose upper left corner is there, in inches."""
+        self.figure.text(left / WIDTH_INCHES, self.up(self._top + top), text, va="top", **look)
+
+    def legend(self, top: float, handles: Sequence[Any], columns: int, left: float = 0.02) -> None:
+        """A legend whose upper edge is `top` below the heading."""
+        self.figure.legend(
+            handles=list(handles),
+            loc="upper left",
+            bbox_to_anchor=(left / WIDTH_INCHES, self.up(self._top + top)),
+            borderaxespad=0,
+            borderpad=0,
+            ncols=columns,
+            fontsize=7.5,
+            handlelength=1.6,
+            handleheight=0.8,
+            handletextpad=0.5,
+            columnspacing=1.1,
+            labelspacing=0.35,
+        )
+
+
+def short(name: str, letters: int = NAME_LETTERS) -> str:
+    """A name that fits beside a figure."""
+    return name if len(name) <= letters else f"{name[: letters - 1]}…"
+
+
+def look_of(place: int) -> Look:
+    """Colour and line style of the variant at this place: told apart without colours too from the eighth on."""
+    return _COLOURS[place % len(_COLOURS)], _STYLES[place // len(_COLOURS) % len(_STYLES)]
+
+
+def over(results: Sequence[Result]) -> str:
+    """The time over which the means of these results are taken: `0 to 239.6 s (to the last arrival)`."""
+    windows = {window(result) for result in results}
+    return windows.pop() if len(windows) == 1 and "" not in windows else "the measured window"
+
+
+def columns_for(names: Sequence[str], most: int = 4) -> int:
+    """Columns of a legend of these names that fit side by side."""
+    longest = max(map(len, names), default=1)
+    return max(1, min(most, len(names), int(74 // (longest + 6))))
+
+
+def lines_for(names: Sequence[str], most: int = 4) -> int:
+    """Lines of a legend of these names."""
+    return -(-len(names) // columns_for(names, most)) if names else 0

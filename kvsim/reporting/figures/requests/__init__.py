@@ -1,0 +1,1 @@
+"""Figures of what becomes of requests: who runs and waits, who loses its memory, who does what when."""

@@ -1,0 +1,170 @@
+"""A plan in words: the answer in a sentence, and what to say of each candidate."""
+
+from collections.abc import Sequence
+
+from kvsim.reporting.finding import sources_of, three_digits
+from kvsim.reporting.sweep.points import front
+from kvsim.study.planning.goals import LATENCIES, Goal
+from kvsim.study.planning.plan import SAFETY, Plan, Planned
+from kvsim.study.planning.rates.sustained import Trial
+from kvsim.units import format_rate
+
+_IN_MS = ("tpot", "itl")
+"""Latencies that people have in milliseconds."""
+
+
+def answer(plan: Plan) -> str:
+    """The answer in one or a few sentences: what meets the goals at least cost, or what comes nearest."""
+    asked = f"{goals_text(plan.goals)}{_at_rate(plan)}"
+    fewest, cheapest = plan.fewest, plan.cheapest
+    if fewest is None or cheapest is None:
+        return f"No candidate meets {asked}. {_nearest(plan)}"
+    if fewest is cheapest:
+        how = "with the fewest GPUs" + (" and at the lowest cost" if _has_price(cheapest) else "")
+        said = f"{setup(fewest)} meets {asked} {how}: {_costs(fewest)}."
+    else:
+        said = f"Cheapest to meet {asked}: {setup(cheapest)}, {_costs(cheapest)}. Fewest GPUs: {setup(fewest)}, "
+        said += f"{_costs(fewest)}."
+    by_token = plan.cheapest_by_token
+    if by_token is not None and by_token is not cheapest and by_token is not fewest and _has_price(by_token):
+        said += f" Cheapest by token: {setup(by_token)}, {_costs(by_token)}."
+    return " ".join([said, *(_verified(plan, name, trial) for name, trial in plan.verified.items())])
+
+
+def setup(one: Planned) -> str:
+    """A candidate with its replicas: `H100-SXM TP 2`, `3 x H100-SXM TP 2`."""
+    return one.candidate.name if one.replicas in (None, 1) else f"{one.replicas} x {one.candidate.name}"
+
+
+def goals_text(goals: Sequence[Goal]) -> str:
+    """The goals as they were written."""
+    return ", ".join(goal.text for goal in goals)
+
+
+def goal_label(goal: Goal) -> tuple[str, str, float]:
+    """What people call what the goal is about, its unit, and by what its value is multiplied for that."""
+    latency, _, statistic = goal.name.rpartition("_")
+    if latency in LATENCIES:
+        name = latency.upper() if latency not in ("queue", "prefill") else latency
+        return f"{name} {statistic}", "ms" if latency in _IN_MS else "s", 1000.0 if latency in _IN_MS else 1.0
+    return goal.name, "%", 100.0
+
+
+def value_text(goal: Goal, value: float | None) -> str:
+    """The value of a goal with its unit."""
+    label, unit, scale = goal_label(goal)
+    return f"{label} {'none' if value is None else f'{three_digits(value * scale)} {unit}'}"
+
+
+def latency_goal(plan: Plan) -> int | None:
+    """The place of the first goal that is about a latency; None where none is."""
+    return next((at for at, goal in enumerate(plan.goals) if goal.name.rpartition("_")[0] in LATENCIES), None)
+
+
+def latency(plan: Plan, one: Planned) -> tuple[str, float | None]:
+    """The latency by which candidates are told apart, and the candidate's, in seconds: that of the first such goal."""
+    at = latency_goal(plan)
+    if at is None:
+        return "TTFT p99", None if one.trial is None else one.trial.mean("ttft_s", "p99")
+    return goal_label(plan.goals[at])[0], None if one.trial is None else one.trial.values[at]
+
+
+def price(plan: Plan, one: Planned) -> float | None:
+    """What the candidate costs: US dollars an hour, or GPUs where some price is not known."""
+    by_money = all(_has_price(other) for other in plan.rows if other.trial is not None)
+    return one.cost("usd_per_hour") if by_money else one.cost("gpus")
+
+
+def price_label(plan: Plan) -> str:
+    """What `price` is."""
+    return "US dollars an hour" if all(_has_price(one) for one in plan.rows if one.trial is not None) else "GPUs"
+
+
+def best(plan: Plan) -> list[Planned]:
+    """Those whose queue does not grow and that no other beats in both cost and latency."""
+    there = [one for one in plan.rows if one.trial is not None and not one.trial.saturated]
+    return [there[place] for place in front([(price(plan, one), latency(plan, one)[1]) for one in there])]
+
+
+def advice_lines(plan: Plan) -> list[str]:
+    """What binds each candidate that was simulated, and what to change next; alike ones together."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for one in plan.rows:
+        if one.advice is not None:
+            said.setdefault((one.advice.binds, one.advice.next_change), []).append(one.candidate.name)
+    return [f"{', '.join(names)}: {binds} binds. {change}" for (binds, change), names in said.items()]
+
+
+def notes(plan: Plan) -> list[str]:
+    """What is not simulated and why, and what else the reader should know."""
+    out = [f"{one.candidate.name} is out: {one.out}." for one in plan.rows if one.out is not None]
+    return [*out, *plan.notes]
+
+
+def sources(plan: Plan) -> list[str]:
+    """Where the numbers come from and how far latencies are expected to be off, each line once."""
+    pairs = zip(plan.provenance, plan.expected_errors, strict=True)
+    lines = [line for provenance, error in pairs for line in sources_of(_without_pool(provenance), error)]
+    return list(dict.fromkeys(lines))
+
+
+def how(plan: Plan) -> str:
+    """How the answer was found, in a sentence."""
+    runs = f"{plan.replications} replications on common random numbers" if plan.traffic.drawn else "one run"
+    return (
+        f"screened (out: more than {SAFETY:g} times below the rate), then simulated: {runs} a trial, seed {plan.seed}; "
+        f"largest rates to {plan.tolerance:.0%}"
+    )
+
+
+def _without_pool(provenance: object) -> dict[str, str]:
+    """Every candidate has a pool of its own, which stands in the table of candidates."""
+    assert isinstance(provenance, dict)
+    return {family: source for family, source in provenance.items() if family != "pool"}
+
+
+def _at_rate(plan: Plan) -> str:
+    rate = plan.traffic.rate_per_s
+    return "" if rate is None else f" at {format_rate(rate).replace(' /s', '/s')}"
+
+
+def _has_price(one: Planned) -> bool:
+    return one.cost("usd_per_hour") is not None
+
+
+def _costs(one: Planned) -> str:
+    said = [f"{one.gpus} GPU{'' if one.gpus == 1 else 's'}"]
+    hour, tokens = one.cost("usd_per_hour"), one.cost("usd_per_million_output_tokens")
+    if hour is not None:
+        said.append(f"{three_digits(hour)} USD/h")
+    if tokens is not None:
+        said.append(f"{three_digits(tokens)} USD per million output tokens")
+    return ", ".join(said)
+
+
+def _verified(plan: Plan, name: str, trial: Trial) -> str:
+    which = name if len(plan.verified) > 1 else "It"
+    if trial.borne:
+        return f"{which} held on fresh seeds."
+    return f"{which} did not hold on fresh seeds: {_misses(plan.goals, trial)}; leave more headroom."
+
+
+def _nearest(plan: Plan) -> str:
+    one = plan.nearest
+    if one is None or one.trial is None:
+        return "None was simulated: none can hold the model, or all screen far below the rate."
+    return f"Nearest: {setup(one)} ({_costs(one)}): {_misses(plan.goals, one.trial)}."
+
+
+def _misses(goals: Sequence[Goal], trial: Trial) -> str:
+    """By how much the goals are missed, and whether the queue grows."""
+    said = [
+        f"misses {goal.text} by {goal.missed_by(value):.0%} ({value_text(goal, value)})"
+        if value is not None
+        else f"has no {goal_label(goal)[0]}: nobody was served"
+        for goal, value in zip(goals, trial.values, strict=True)
+        if goal in trial.unmet
+    ]
+    if trial.saturated:
+        said.append("its queue grows")
+    return ", ".join(said)

@@ -1,0 +1,1 @@
+"""How large a rate a candidate bears: screened in milliseconds, searched, tried."""
