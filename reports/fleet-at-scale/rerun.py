@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 SCENARIOS = HERE.parent.parent / "scenarios"
@@ -86,22 +87,25 @@ def measured(name: str, *more: str) -> None:
 
 
 def moved(*more: str) -> None:
-    """What a piece of the fleet of 1,000 costs that serves few replicas, and what is sent for it."""
+    """What pieces of the fleet of 1,000 cost that serve few replicas, and what is sent for them."""
     from kvsim.scenario import load
     from kvsim.study.fleet import PARTS, Part, work
 
-    overrides = [text for text in more if text != "--set"]
-    scenario = load(SCENARIOS / RUNS["round-robin-1000"][0], overrides=overrides)
+    def scenario(*changes: str) -> Any:
+        given = [text for text in more if text != "--set"]
+        return load(SCENARIOS / RUNS["round-robin-1000"][0], overrides=[*given, *changes])
+
+    requests = scenario().settings.workload.requests
     found = []
-    for replicas in (1, 4):
-        piece = Part(scenario, 0, range(replicas), stepwise=False, check=False, keep=False)
+    for replicas, among in ((1, requests), (40, requests), (40, requests // 10)):
+        piece = Part(
+            scenario(f"workload.requests={among}"), 0, range(replicas), stepwise=False, check=False, keep=False
+        )
         began = time.process_time()
-        result = pickle.dumps(work(piece))
-        took_s = time.process_time() - began
-        sent = len(pickle.dumps(piece))
-        found.append({"replicas": replicas, "cpu_s": round(took_s, 2), "sent_bytes": sent, "back_bytes": len(result)})
-    told = {"requests": scenario.settings.workload.requests, "parts": PARTS, "pieces": found}
-    (HERE / "moved.json").write_text(json.dumps(told, indent=2) + "\n")
+        back = len(pickle.dumps(work(piece)))
+        cpu_s, sent = round(time.process_time() - began, 2), len(pickle.dumps(piece))
+        found.append({"replicas": replicas, "requests": among, "cpu_s": cpu_s, "sent_bytes": sent, "back_bytes": back})
+    (HERE / "moved.json").write_text(json.dumps({"parts": PARTS, "pieces": found}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

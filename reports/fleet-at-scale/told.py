@@ -16,8 +16,9 @@ from here?
 
 Written by `rerun.py` from the `summary.json` and `cost.json` of each run: `make fleet-at-scale` runs all of it again
 (hours on a busy machine). The scenarios are [fleet-at-scale.yaml](../../scenarios/fleet-at-scale.yaml) and
-[fleet-of-1000.yaml](../../scenarios/fleet-of-1000.yaml): Llama-3.1-8B on H100s with vLLM's prefix cache, requests that
-share the prompts of 1,000 applications, 30 requests/s a replica.
+[fleet-of-1000.yaml](../../scenarios/fleet-of-1000.yaml), both of Llama-3.1-8B on H100s: 32 replicas with vLLM's prefix
+cache, whose requests share the prompts of 1,000 applications, at 30 requests/s each; and 1,000 replicas without one, at
+20 requests/s each.
 
 {commands}
 
@@ -26,8 +27,9 @@ share the prompts of 1,000 applications, 30 requests/s a replica.
 {took}
 
 CPU time is that of all processes, start-up included, and memory the peak of the largest of them. Measured on
-{processor}, {cores} cores, Python {python}, at the lowest priority beside other work that took most of both cores: wall
-times say little, and CPU times are higher than on an idle machine.{apart}{short}
+{processor} with {cores} cores, Python {python}, at the lowest priority beside
+other work that took most of both cores: wall times say little, and CPU times are higher than on an idle machine.{apart}
+{short}
 
 ## What it showed
 
@@ -66,7 +68,7 @@ def readme(folder: Path) -> str:
             [
                 [label, *(tell(summary) for _, summary in runs.values())]
                 for label, tell in (
-                    ("prompt tokens found cached", lambda s: f"{100 * s['metrics']['hit_rate']:.1f} %"),
+                    ("prompt tokens found cached", _found),
                     ("TTFT p50 / p99, ms", lambda s: _pair(s["metrics"]["ttft_s"], "p50", "p99")),
                     ("TPOT p50 / p99, ms", lambda s: _pair(s["metrics"]["tpot_s"], "p50", "p99")),
                     ("meet every goal of `slo:`", _good),
@@ -105,7 +107,7 @@ def _apart(runs: dict[str, Any]) -> str:
     if found is None:
         return ""
     parts = ", ".join(f"{name} {one['cpu_s'] / 60:.1f} min" for name, one in found[0]["processes"].items())
-    return f" Of the fleet of 1,000: {parts}."
+    return f"\nOf the fleet of 1,000: {parts}."
 
 
 def _short(runs: dict[str, Any]) -> str:
@@ -113,13 +115,18 @@ def _short(runs: dict[str, Any]) -> str:
     fewer = {name: cost["requests"] for name, (cost, _) in runs.items() if cost["requests"] < MILLION}
     told = ", ".join(f"{name} on {requests:,} requests" for name, requests in fewer.items())
     return (
-        f"\n\n**Not run in full**: {told}; what is said of it per million is that many times what was measured."
+        f"\n**Not run in full**: {told}; what is said of it per million is that many times what was measured.\n"
         * bool(fewer)
     )
 
 
 def _pair(spread: dict[str, float], low: str, high: str) -> str:
     return f"{1000 * spread[low]:.1f} / {1000 * spread[high]:.1f}"
+
+
+def _found(summary: dict[str, Any]) -> str:
+    rate = summary["metrics"]["hit_rate"]
+    return "-" if rate is None else f"{100 * rate:.1f} %"
 
 
 def _good(summary: dict[str, Any]) -> str:
@@ -163,28 +170,27 @@ def _paper(runs: dict[str, Any], folder: Path) -> list[str]:
 
 
 def _pieces(summary: dict[str, Any], moved: dict[str, Any]) -> list[str]:
-    few, more = moved["pieces"]
-    requests, parts, replicas, rate = moved["requests"], moved["parts"], len(summary["replicas"]), _rate(summary)
-    apart = more["replicas"] - few["replicas"]
-    each_s = (more["cpu_s"] - few["cpu_s"]) / apart
-    make_s, serve_s = few["cpu_s"] - few["replicas"] * each_s, each_s * replicas
-    each_bytes = (more["back_bytes"] - few["back_bytes"]) / apart
-    a_request = each_bytes * replicas / requests
-    alone_s, whole_s = make_s + serve_s / parts, make_s * parts + serve_s
+    one, few, tenth = moved["pieces"]
+    requests, parts, replicas, rate = few["requests"], moved["parts"], len(summary["replicas"]), _rate(summary)
+    apart = few["replicas"] - one["replicas"]
+    each_s = (few["cpu_s"] - one["cpu_s"]) / apart
+    make_s, serve_s = one["cpu_s"] - one["replicas"] * each_s, each_s * replicas
+    whole_s, back_bytes = make_s * parts + serve_s, few["back_bytes"] / few["replicas"] * replicas
+    served = (few["requests"] - tenth["requests"]) / replicas * few["replicas"]
+    a_request = (few["back_bytes"] - tenth["back_bytes"]) / served
     day = DAY_S * rate
     return [
         f"- **A stateless router** needs no common clock: replicas go out in {parts} pieces. Each makes all "
         f"{requests:,} requests, which takes {make_s:.0f} CPU s however few replicas it serves; the "
         f"{requests / replicas:,.0f} of one replica take {each_s:.2f} s more (measured on two pieces by themselves, of "
-        f"{few['replicas']} and of {more['replicas']} replicas). Over all pieces, making requests is "
+        f"{one['replicas']} and of {few['replicas']} replicas). Over all pieces, making requests is "
         f"{100 * make_s * parts / whole_s:.0f} % of the work.",
-        f"- **Bytes moved**: a piece is {few['sent_bytes'] / 1024:.1f} KiB, its answer {each_bytes / 1024:.0f} KiB a "
-        f"replica, which is {a_request:.0f} bytes a request (what percentiles are made of, and histograms): "
-        f"{a_request * 1e6 / MIB:.0f} MiB for a million requests, which stay with whoever asked until the summary is "
-        "made.",
-        f"- **More cores**: one for each piece would end it after {alone_s:.0f} CPU s instead of {whole_s:.0f}; beyond "
-        f"{parts} cores nothing is gained. With more pieces, half of the work would be making requests from "
-        f"{serve_s / make_s:.0f} pieces on.",
+        f"- **Bytes moved**: a piece is {one['sent_bytes'] / 1024:.1f} KiB, the answers of all together "
+        f"{back_bytes / MIB:.0f} MiB: {a_request:.0f} bytes a request (what percentiles are made of), the rest "
+        "histograms and sums of each replica. They stay with whoever asked until the summary is made.",
+        f"- **More cores**: one for each piece would end it after {make_s + serve_s / parts:.0f} CPU s instead of "
+        f"{whole_s:.0f}; beyond {parts} cores nothing is gained. With more pieces, half of the work would be making "
+        f"requests from {serve_s / make_s:.0f} pieces on.",
         f"- **A day of it**, {day / 1e6:,.0f} million requests at {rate:,.0f}/s, would be "
         f"{day / requests * whole_s / 3600:,.0f} CPU hours and {day * a_request / (1 << 30):,.0f} GiB of answers, more "
         "than whoever asks for them holds: there it stops. As above, shorter stretches are independent runs.",
