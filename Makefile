@@ -7,7 +7,7 @@
 # make check    lint, types, import contracts
 # make reports  makes the committed reports again, under the versions of reports/constraints.txt (under 4 minutes)
 # make reports-twice  makes them twice elsewhere: equal to each other, and to what is committed
-# make fleet-at-scale  makes reports/fleet-at-scale again: three times a million requests, an hour and more of CPU time
+# make fleet-at-scale  makes reports/fleet-at-scale again: three times a million requests, half an hour of CPU time and more
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin

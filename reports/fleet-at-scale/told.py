@@ -15,7 +15,7 @@ TEXT = """\
 from here?
 
 Written by `rerun.py` from the `summary.json` and `cost.json` of each run: `make fleet-at-scale` runs all of it again
-(hours on a busy machine). The scenarios are [fleet-at-scale.yaml](../../scenarios/fleet-at-scale.yaml) and
+(half an hour of CPU time and more). The scenarios are [fleet-at-scale.yaml](../../scenarios/fleet-at-scale.yaml) and
 [fleet-of-1000.yaml](../../scenarios/fleet-of-1000.yaml), both of Llama-3.1-8B on H100s: 32 replicas with vLLM's prefix
 cache, whose requests share the prompts of 1,000 applications, at 30 requests/s each; and 1,000 replicas without one, at
 20 requests/s each.
@@ -111,13 +111,13 @@ def _apart(runs: dict[str, Any]) -> str:
 
 
 def _short(runs: dict[str, Any]) -> str:
-    """Which runs are shorter than the scenario says."""
+    """Which runs are shorter than the scenario says, and what else is to be known of any."""
     fewer = {name: cost["requests"] for name, (cost, _) in runs.items() if cost["requests"] < MILLION}
     told = ", ".join(f"{name} on {requests:,} requests" for name, requests in fewer.items())
     return (
         f"\n**Not run in full**: {told}; what is said of it per million is that many times what was measured.\n"
         * bool(fewer)
-    )
+    ) + "".join(f"\n**{name}**: {cost['note']}\n" for name, (cost, _) in runs.items() if "note" in cost)
 
 
 def _pair(spread: dict[str, float], low: str, high: str) -> str:
