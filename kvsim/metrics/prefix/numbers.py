@@ -1,6 +1,7 @@
 """What prefix caching adds to the `metrics` of the JSON contract; every key is there, None where nothing is cached."""
 
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from kvsim.content import LAYERS
 from kvsim.metrics.histogram import DurationHistogram
@@ -17,7 +18,8 @@ class Reuse(Protocol):
     lifetime: DurationHistogram
 
 
-class Told(NamedTuple):
+@dataclass(slots=True)
+class Told:
     """What stays of the record of residency when the run is over: a few KB, whatever was cached."""
 
     reuse_distance: DurationHistogram
