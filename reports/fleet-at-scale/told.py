@@ -29,7 +29,7 @@ cache, whose requests share the prompts of 1,000 applications, at 30 requests/s 
 CPU time is that of all processes, start-up included, and memory the peak of the largest of them. Measured on
 {processor} with {cores} cores, Python {python}, at the lowest priority beside
 other work that took most of both cores: wall times say little, and CPU times are higher than on an idle machine.{apart}
-{short}
+{short}{flat}
 
 ## What it showed
 
@@ -63,6 +63,7 @@ def readme(folder: Path) -> str:
         python=cost["python"],
         apart=_apart(runs),
         short=_short(runs),
+        flat=_flat(folder),
         showed=_table(
             ["", *runs],
             [
@@ -118,6 +119,18 @@ def _short(runs: dict[str, Any]) -> str:
         f"\n**Not run in full**: {told}; what is said of it per million is that many times what was measured.\n"
         * bool(fewer)
     ) + "".join(f"\n**{name}**: {cost['note']}\n" for name, (cost, _) in runs.items() if "note" in cost)
+
+
+def _flat(folder: Path) -> str:
+    """What a quarter of the requests took, where it was measured: memory does not follow their number."""
+    whole, quarter = folder / "prefix-aware" / "cost.json", folder / "prefix-aware" / "cost-250000.json"
+    if not quarter.exists():
+        return ""
+    most, least = (json.loads(path.read_text())["processes"]["run"]["peak_memory_bytes"] for path in (whole, quarter))
+    return (
+        f"\n**Memory** is that of full pools and of what their caches are recorded by: under prefix-aware 250,000 "
+        f"requests took {least / MIB:,.0f} MiB, and a million {most / MIB:,.0f}.\n"
+    )
 
 
 def _pair(spread: dict[str, float], low: str, high: str) -> str:
