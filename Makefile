@@ -7,12 +7,13 @@
 # make check    lint, types, import contracts
 # make reports  makes the committed reports again, under the versions of reports/constraints.txt (under 4 minutes)
 # make reports-twice  makes them twice elsewhere: equal to each other, and to what is committed
+# make fleet-at-scale  makes reports/fleet-at-scale again: three times a million requests, half an hour of CPU time and more
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: demo test test-all bench cuda-check gpu-session check lint types contracts reports reports-twice clean
+.PHONY: demo test test-all bench cuda-check gpu-session check lint types contracts reports reports-twice fleet-at-scale clean
 
 demo: $(VENV)/.installed
 	$(BIN)/kvsim compare scenarios/azure-conversation.yaml
@@ -62,6 +63,9 @@ reports-twice: $(VENV)-reports/.installed
 	$(VENV)-reports/bin/python reports/rebuild.py --to runs/reports-twice
 	diff -r runs/reports-once runs/reports-twice
 	for made in runs/reports-once/*; do diff -r $$made reports/$$(basename $$made) || exit 1; done
+
+fleet-at-scale: $(VENV)/.installed-dev
+	$(BIN)/python reports/fleet-at-scale/rerun.py
 
 clean:
 	rm -rf $(VENV) $(VENV)-reports runs

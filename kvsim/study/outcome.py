@@ -39,7 +39,7 @@ def outcome_of(log: RunLog, simulation: Simulation, settings: Settings) -> Run:
         warmup_ps=settings.window.warmup,
         caches=simulation.scheduler.allocator.caches,
         addresses=recording.addresses.log if recording.addresses else None,
-        residency=recording.cache.residency if recording.cache else None,
+        residency=recording.cache.residency.told if recording.cache else None,
         left_range=[] if recording.fitted is None else [str(outside) for outside in recording.fitted.outside()],
         flushes=tuple(recording.flushes),
     )

@@ -1,5 +1,6 @@
 """What prefix caching adds to the `metrics` of the JSON contract; every key is there, None where nothing is cached."""
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kvsim.content import LAYERS
@@ -10,6 +11,16 @@ from kvsim.request import PS_PER_S
 
 class Reuse(Protocol):
     """How far apart uses are, and how long things stay; see `Residency`."""
+
+    reuse_distance: DurationHistogram
+    reuse_gap: DurationHistogram
+    idle: DurationHistogram
+    lifetime: DurationHistogram
+
+
+@dataclass(slots=True)
+class Told:
+    """What stays of the record of residency when the run is over: a few KB, whatever was cached."""
 
     reuse_distance: DurationHistogram
     reuse_gap: DurationHistogram

@@ -6,6 +6,7 @@ from collections.abc import Sequence as Seq
 
 from kvsim.errors import CheckError
 from kvsim.metrics.histogram import DurationHistogram
+from kvsim.metrics.prefix.numbers import Told
 from kvsim.metrics.prefix.recency import Recency
 
 _MOMENTS = 1 << 12
@@ -44,6 +45,11 @@ class Residency:
         """Those that are cached now and that nobody can ask for: gone with their eviction."""
         self._room = _MOMENTS
         """With so many moments those that nobody refers to become one with their neighbours."""
+
+    @property
+    def told(self) -> Told:
+        """What it comes to; it grows with the record."""
+        return Told(self.reuse_distance, self.reuse_gap, self.idle, self.lifetime)
 
     def stored(self, now_ps: int, pieces: Iterable[Hashable], tokens: int) -> None:
         """Each of `pieces`, of so many tokens, is cached now, or in one copy more."""
