@@ -26,6 +26,7 @@ from typing import Any
 
 from kvsim.cli.main import main as kvsim
 from kvsim.metrics.result import Result
+from kvsim.reporting.figures.catalogue import FIGURES
 from kvsim.reporting.question.answer import answered, measured
 from kvsim.reporting.question.header import Question, question_of
 from kvsim.reporting.question.numbers import numbers_of
@@ -33,6 +34,8 @@ from kvsim.reporting.question.readme import (
     Beside,
     Page,
     Shown,
+    cliff_facts,
+    cliff_tables,
     results_facts,
     results_published,
     results_tables,
@@ -44,7 +47,12 @@ from kvsim.reporting.run_folder import README, SUMMARY, folder_names
 ROOT = Path(__file__).parents[1]
 LIST = Path(__file__).with_name("reports.toml")
 DATA = "KVSIM_DATA"
-RECORDS = (SUMMARY, "hit_curve.json", "check.json", "validation.json")
+PAGE = "report.html"
+QUIET = {"sweep": ["--jobs", "1"], "plan": ["--jobs", "1"], "report": ["--formats", "png"]}
+"""What is added to a verb here: reports are what is shared out, and no other form of a figure is kept."""
+PAGES = {None: ["--no-page", "--no-addresses"], "plain": ["--no-addresses"], "map": []}
+"""What is added to `kvsim report`, by the page that a report keeps."""
+RECORDS = (SUMMARY, "cliff.json", "hit_curve.json", "check.json", "validation.json")
 """The numbers of a report: the first of these that its commands wrote."""
 
 Entry = Mapping[str, Any]
@@ -60,6 +68,11 @@ def shown(entry: Entry) -> list[str]:
     return [f"{stem}.png" for stem in entry["figures"]]
 
 
+def kept(entry: Entry) -> list[str]:
+    """The files that a report has beside its page and its numbers."""
+    return shown(entry) + ([PAGE] if entry.get("page") else [])
+
+
 def rebuild(name: str, entry: Entry, target: Path) -> Path:
     """Run a report's commands and put what it keeps into `target / name`, in place of what is there."""
     home = ROOT if "data" not in entry else Path(os.environ[DATA]) / entry["data"]
@@ -71,8 +84,9 @@ def rebuild(name: str, entry: Entry, target: Path) -> Path:
                 argv[argv.index("-o") + 1] = str(made / argv[argv.index("-o") + 1])
             else:
                 argv += ["-o", str(made)]
-            if argv[0] == "sweep":
-                argv += ["--jobs", "1"]  # here reports are what is shared out
+            argv += QUIET.get(argv[0], [])
+            if argv[0] == "report":
+                argv += PAGES[entry.get("page")]
             if "expected" in entry and not number and target == ROOT / "reports":
                 argv += ["--expected", str(ROOT / entry["expected"])]
             with contextlib.chdir(home), contextlib.redirect_stdout(io.StringIO()) as said:
@@ -80,10 +94,9 @@ def rebuild(name: str, entry: Entry, target: Path) -> Path:
             if code:
                 raise SystemExit(f"{name}: `{command}` ended with {code}\n{said.getvalue()}")
         page = _page(name, entry, made)
-        kept = [Path(file) for file in (*shown(entry), _record(made).name)]
         folder = target / name
         shutil.rmtree(folder, ignore_errors=True)
-        for file in kept:
+        for file in (*kept(entry), _record(made).name):
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(made / file, folder / file)
         (folder / README).write_text(page.text(), "utf-8")
@@ -98,7 +111,10 @@ def _page(name: str, entry: Entry, made: Path) -> Page:
     asked = question(entry)
     record = json.loads(_record(made).read_text("utf-8"))
     numbers = numbers_of(record)
-    figures = [Shown(f"{stem}.png", caption) for stem, caption in entry["figures"].items()]
+    captions = {kind.name: kind.caption for kind in FIGURES}
+    figures = [
+        Shown(f"{stem}.png", caption or captions[stem.rpartition("/")[2]]) for stem, caption in entry["figures"].items()
+    ]
     published = [
         Beside(one["label"], one["published"], measured(one["simulated"], numbers), one.get("unit", ""))
         for one in entry.get("published", ())
@@ -113,6 +129,8 @@ def _page(name: str, entry: Entry, made: Path) -> Page:
         tables, (facts, gaps) = results_tables(results), results_facts(results)
     elif "axes" in record:
         tables, (facts, gaps) = sweep_tables(record), sweep_facts(record)
+    elif "knee_per_s" in record:
+        tables, (facts, gaps) = cliff_tables(record), cliff_facts(record)
     elif (made / README).exists():
         more = _below((made / README).read_text("utf-8"), shown(entry))
     else:
@@ -125,6 +143,7 @@ def _page(name: str, entry: Entry, made: Path) -> Page:
         figures=figures,
         published=published,
         source=entry.get("source", ""),
+        page=PAGE if entry.get("page") else "",
         tables=tables,
         facts=facts,
         gaps=gaps,

@@ -9,20 +9,24 @@ from kvsim.study.values import shown
 
 
 def numbers_of(record: Mapping[str, Any]) -> Numbers:
-    """The numbers of a record: of the variants of a comparison, the points of a sweep, the sizes of a hit curve, the
-    checks of the planner, or the goals of a validation. ValueError for a record of another form.
+    """The numbers of a record: of the variants of a comparison, the points of a sweep, the marks of a cliff, the sizes
+    of a hit curve, the checks of the planner, or the goals of a validation. ValueError for a record of another form.
     """
     if "variants" in record:
         return {one["name"]: _metrics(one["metrics"]) for one in record["variants"]}
     if "axes" in record:
         return {_point(one): _means(one["metrics"]) for one in record["points"]}
+    if "knee_per_s" in record:
+        return _cliff(record)
     if "ideal_full_blocks" in record:
         return _hit_curve(record)
     if {"given", "default"} <= set(record):
         return {how: record[how]["summary"] for how in ("given", "default")}
     if "scored_rows" in record:
         return _validation(record)
-    raise ValueError(f"no record of a comparison, a sweep, a hit curve, a check or a validation; keys {list(record)}")
+    raise ValueError(
+        f"no record of a comparison, a sweep, a cliff, a hit curve, a check or a validation; keys {list(record)}"
+    )
 
 
 def _metrics(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -43,6 +47,18 @@ def mean_of(spread: Mapping[str, float]) -> float:
 
 def _means(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: mean_of(spread) for name, spread in metrics.items() if spread is not None}
+
+
+def _cliff(record: Mapping[str, Any]) -> Numbers:
+    """The rates that are marked, and under each mark's name what was measured at its rate."""
+    marks = {name.removesuffix("_per_s"): rate for name, rate in record.items() if name.endswith("_per_s")}
+    at = {rate["rate_per_s"]: rate for rate in record["rates"]}
+    return {
+        "all": record,
+        "least": record["rates"][0],
+        "most": record["rates"][-1],
+        **{name.replace("_", " "): at[rate] for name, rate in marks.items() if rate in at},
+    }
 
 
 def _hit_curve(record: Mapping[str, Any]) -> Numbers:

@@ -6,7 +6,7 @@ from typing import Any
 
 from kvsim.metrics.result import Result
 from kvsim.reporting.comparison import Row, comparison_table
-from kvsim.reporting.finding import ledger, legend, measured, shared, sources, sources_of
+from kvsim.reporting.finding import expected, ledger, legend, measured, shared, sources, sources_of
 from kvsim.reporting.question.answer import three_digits
 from kvsim.reporting.question.header import Question
 from kvsim.reporting.question.numbers import mean_of
@@ -47,7 +47,7 @@ class Page:
     """What a page shows, from the top; whatever is empty is left out.
 
     `tables` are Markdown, each with its heading; `facts` say where the numbers come from and what to know of them,
-    `gaps` what is not modelled, `more` is a text of its own below all that.
+    `gaps` what is not modelled, `page` is the HTML page beside it, `more` a text of its own below all that.
     """
 
     name: str
@@ -60,6 +60,7 @@ class Page:
     tables: Sequence[str] = ()
     facts: Sequence[str] = ()
     gaps: Sequence[str] = ()
+    page: str = ""
     more: str = ""
 
     def text(self) -> str:
@@ -68,6 +69,11 @@ class Page:
         parts = [f"# {asked.question or self.name}", f"**{self.answer}**"]
         for figure in self.figures:
             parts += [f"![{figure.caption}]({figure.file})", f"*{figure.caption}*" if figure.caption else ""]
+        if self.page:
+            parts.append(
+                f"[{self.page}]({self.page}) shows it as a page to open in a browser: tables that sort, every figure, "
+                "and where addresses were recorded the memory, to be played."
+            )
         if self.published:
             rows = [beside.cells for beside in self.published]
             heading = "## Published beside simulated"
@@ -133,7 +139,40 @@ def sweep_tables(record: Mapping[str, Any]) -> list[str]:
 def sweep_facts(record: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """Where the numbers of a sweep come from and what to know of them; and what it does not model."""
     said = [line for family, told in record["provenance"].items() for one in told for line in sources_of({family: one})]
+    said += [expected(error) for error in record.get("expected_error", ())]
     return said + [f"Note: {note}" for note in _first_of_each_kind(record["notes"])], list(record["not_modelled"])
+
+
+def cliff_tables(record: Mapping[str, Any]) -> list[str]:
+    """The table of a cliff, a row a rate, with what is marked there."""
+    marks = {record[f"{name}_per_s"]: name.replace("_", " ") for name in MARKS if record[f"{name}_per_s"] is not None}
+    rows = []
+    for rate in record["rates"]:
+        cells = [three_digits(scale * rate[name]) for name, _, scale in RATES]
+        rows.append([*cells, marks.get(rate["rate_per_s"], "")])
+    return ["## All rates\n\n" + markdown_table([*(label for _, label, _ in RATES), "mark"], rows)]
+
+
+MARKS = ("preemption_onset", "knee", "queue_blow_up")
+"""The marks of a cliff: keys of its record, without `_per_s`."""
+
+RATES = (
+    ("rate_per_s", "requests, /s", 1.0),
+    ("ttft_p99_s", "TTFT p99, s", 1.0),
+    ("tpot_p99_s", "TPOT p99, ms", 1000.0),
+    ("mean_running", "running", 1.0),
+    ("mean_waiting", "waiting", 1.0),
+    ("used_share", "KV used, %", 100.0),
+    ("preemptions", "preempted", 1.0),
+)
+"""What is told of a rate: its key, the heading, and what it is multiplied by."""
+
+
+def cliff_facts(record: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Where the numbers of a cliff come from and what to know of them; and what it does not model."""
+    said = sources_of(record["provenance"], record.get("expected_error"))
+    said.append(f"each rate: the mean of {record['replications']} runs on streams that all rates share")
+    return said + [f"Note: {note}" for note in record["notes"]], list(record["not_modelled"])
 
 
 def _first_of_each_kind(notes: Sequence[str]) -> list[str]:
