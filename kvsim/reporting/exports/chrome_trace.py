@@ -55,7 +55,7 @@ def _lines(result: Result) -> Iterator[str]:
     yield json.dumps(head)[:-1] + ', "traceEvents": [\n'
     first = True
     for event in trace_events(result):
-        yield ("" if first else ",\n") + json.dumps(event)
+        yield ("" if first else ",\n") + json.dumps(event, separators=(",", ":"))
         first = False
     yield "\n]}\n"
 

@@ -2,8 +2,10 @@
 
 import pytest
 
+from kvsim.metrics.result import to_json
 from kvsim.metrics.tables import ParquetPieces
-from kvsim.reporting.run_folder import write_comparison, write_run
+from kvsim.reporting.comparison import comparison_summary
+from kvsim.reporting.run_folder import SUMMARY, folder_names
 from kvsim.scenario import Scenario
 from kvsim.study import run
 from tests.fake_results import fake_result
@@ -26,7 +28,7 @@ def folder(tmp_path_factory):
     """The run folder."""
     where = tmp_path_factory.mktemp("exports") / "run"
     with ParquetPieces(where) as pieces:
-        write_run(run(Scenario.from_dict(SCENARIO), pieces=pieces), where)
+        run(Scenario.from_dict(SCENARIO), pieces=pieces).save(where)
     return where
 
 
@@ -40,5 +42,8 @@ def result():
 def comparison(tmp_path_factory):
     """The folder of a comparison of two made-up runs."""
     where = tmp_path_factory.mktemp("exports") / "comparison"
-    write_comparison("azure", [fake_result("paged/1"), fake_result("reserve | max")], where)
+    results = [fake_result("paged/1"), fake_result("reserve | max")]
+    for result, name in zip(results, folder_names([one.name for one in results]), strict=True):
+        result.save(where / name)
+    (where / SUMMARY).write_text(to_json(comparison_summary("azure", results)), "utf-8")
     return where

@@ -16,7 +16,7 @@ from kvsim.study.recorded.readers import read_measured
 from kvsim.study.recorded.simulated import simulated
 from tests.fake_results import fake_result
 
-EVERY_S = 0.7
+EVERY_S = 2.5
 
 
 def exported(folder, **options):
