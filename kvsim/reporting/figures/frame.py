@@ -1,5 +1,6 @@
 """What figures of runs have in common: a heading that says the finding, room below it, the provenance at the foot."""
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,10 @@ class Frame:
         """The place so far below the upper edge, as a fraction of the height."""
         return 1 - inches / self.height
 
+    def down(self, inches: float) -> float:
+        """The same so far below the heading."""
+        return self.up(self._top + inches)
+
     def axes(self, top: float, height: float, left: float = 0.7, right: float = 0.12) -> "Axes":
         """Axes whose upper edge is `top` below the heading; `left` and `right` are their distances from the edges."""
         width = WIDTH_INCHES - left - right
@@ -71,8 +76,8 @@ class Frame:
         return self.figure.add_axes((left / WIDTH_INCHES, bottom, width / WIDTH_INCHES, height / self.height))
 
     def text(self, left: float, top: float, text: str, **look: Any) -> None:
-        """A text whose upper left corner is there, in inches."""
-        self.figure.text(left / WIDTH_INCHES, self.up(self._top + top), text, va="top", **look)
+        """A text whose upper left corner is there, in inches, unless its look says otherwise."""
+        self.figure.text(left / WIDTH_INCHES, self.down(top), text, **{"va": "top", **look})
 
     def legend(self, top: float, handles: Sequence[Any], columns: int, left: float = 0.02) -> None:
         """A legend whose upper edge is `top` below the heading."""
@@ -95,6 +100,47 @@ class Frame:
 def short(name: str, letters: int = NAME_LETTERS) -> str:
     """A name that fits beside a figure."""
     return name if len(name) <= letters else f"{name[: letters - 1]}…"
+
+
+def place_names(axes: "Axes", names: Sequence[str], points: Sequence[tuple[float, float]]) -> None:
+    """Write names beside their points, so that none lies on another, on a point or beyond the axes where that is
+    possible.
+
+    Call it when the limits of the axes are set.
+    """
+    from matplotlib.transforms import Bbox
+
+    figure: Any = axes.figure
+    # Limits that follow from what is drawn are worked out when somebody asks for them.
+    axes.set_xlim(axes.get_xlim())
+    axes.set_ylim(axes.get_ylim())
+    around = axes.get_window_extent()
+    dots = [Bbox.from_extents(x - 3, y - 3, x + 3, y + 3) for x, y in axes.transData.transform(points)]
+    taken: list[Any] = []
+    for name, point in zip(names, points, strict=True):
+        best = None
+        for (off, up), (aside, across) in itertools.product(_UP, _ASIDE):
+            text = axes.annotate(name, point, xytext=(aside, off), textcoords="offset points", fontsize=7, color=INK,
+                                 ha=across, va=up)  # fmt: skip
+            box = text.get_window_extent(figure._get_renderer())
+            outside = box.x0 < around.x0 or box.x1 > around.x1 or box.y0 < around.y0 or box.y1 > around.y1
+            # A name on a name cannot be read; one beyond the axes can.
+            misses = 9 * sum(map(box.overlaps, taken)) + 3 * sum(map(box.overlaps, dots)) + outside
+            if best is None or misses < best[0]:
+                if best is not None:
+                    best[1].remove()
+                best = misses, text, box
+            else:
+                text.remove()
+            if not misses:
+                break
+        if best is not None:
+            taken.append(best[2])
+
+
+_UP = tuple((sign * off, edge) for off in range(3, 40, 6) for sign, edge in ((1, "bottom"), (-1, "top")))
+_ASIDE = ((4, "left"), (-4, "right"), (0, "center"))
+"""Where a name may stand, from its point: points upwards and to the right, and which of its edges is there."""
 
 
 def look_of(place: int) -> Look:
