@@ -25,16 +25,20 @@ def with_addresses(
     *,
     seed: int | None = None,
     progress: Progress | None = None,
-    most_tokens: int = MOST_TOKENS,
+    most_tokens: int | None = MOST_TOKENS,
 ) -> list[Result]:
-    """The same results with their addresses, where they can be recorded and the run is short: it is run again, step by
-    step, and gives the same. The others are returned as they are."""
+    """The same results with their addresses, where they can be recorded and the run is short (None: however long it
+    is): it is run again, step by step, and gives the same. The others are returned as they are."""
     found = []
     for index, ((name, scenario), result) in enumerate(zip(variants, results, strict=True)):
-        short = "requests" in result.tables and sum(result.tables["requests"]["generated_tokens"]) <= most_tokens
+        short = most_tokens is None or _output_tokens(result) <= most_tokens
         if short and result.metrics["pool_tokens"] and has_addresses(scenario, seed):
             share = None if progress is None else part_of(progress, index, len(variants), f"{name}, its addresses")
             result = run(scenario, seed=seed, addresses=True, progress=share)
             result.name = name
         found.append(result)
     return found
+
+
+def _output_tokens(result: Result) -> int:
+    return int(sum(result.tables["requests"]["generated_tokens"]))

@@ -89,3 +89,14 @@ def test_wrong_input_is_told_and_nothing_is_written(tmp_path, capsys, arguments,
         assert main(["report", *arguments]) == 2
     assert message in capsys.readouterr().err
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_compare_records_addresses_on_request_where_slots_keep_no_contents(tmp_path, capsys):
+    assert main(["compare", "small.yaml", "--addresses", "-o", "out"]) == 0
+    assert (tmp_path / "out" / "reserve" / "addresses.parquet").is_file()
+    assert not (tmp_path / "out" / "cached" / "addresses.parquet").exists()
+    plain, mapped = capsys.readouterr().out, main(["compare", "small.yaml", "-o", "plain"])
+    assert mapped == 0
+    assert plain.partition("runs simulated")[0] == capsys.readouterr().out.partition("runs simulated")[0]
+    assert main(["compare", "small.yaml", "--addresses", "--json"]) == 2
+    assert "--addresses: goes into the run folders" in capsys.readouterr().err

@@ -66,6 +66,12 @@ def add(subparsers: Any) -> None:
         dest="folder",
         help=f"write the run folder there (default: {RUNS}/NAME OF THE SCENARIO; with --json: none)",
     )
+    parser.add_argument(
+        "--addresses",
+        action="store_true",
+        help="with run folders, also write where every slot of the pool goes, of each variant whose slots keep no "
+        "contents: it is run again, step by step (see `kvsim run --addresses`)",
+    )
     add_output_options(parser, "print the summary of all variants as JSON, and nothing else")
     parser.set_defaults(execute=execute)
 
@@ -85,6 +91,10 @@ def execute(args: argparse.Namespace) -> int:
     asked = _asked(args)
     if asked is not None:
         asked.check(variants)
+    if args.addresses and (asked is not None or (args.json and args.folder is None)):
+        raise InputError(
+            "--addresses: goes into the run folders of single runs; name one with -o DIR, without intervals or mser"
+        )
     name = variants[0][1].name
     folder = args.folder
     if folder is None and not args.json:
@@ -110,6 +120,10 @@ def execute(args: argparse.Namespace) -> int:
         }
         if asked is None:
             results = study.compare(variants, **options)
+            if args.addresses:
+                from kvsim.study.mapped import with_addresses
+
+                results = with_addresses(variants, results, seed=args.seed, progress=progress, most_tokens=None)
         else:
             alone = None if asked.shares_out(variants) else 1
             workers = stack.enter_context(opened(jobs=alone or args.jobs, cluster=None if alone else args.cluster))

@@ -23,6 +23,7 @@ from kvsim.reporting.figures.memory.waste import has_waste, waste
 from kvsim.reporting.figures.prefix.tree_figure import has_prompts, prefix_tree
 from kvsim.reporting.figures.requests.counts import counts
 from kvsim.reporting.figures.requests.preemptions import has_preemptions, preemptions
+from kvsim.reporting.figures.requests.published import has_published, published
 from kvsim.reporting.figures.requests.timeline import has_timeline, timeline
 
 
@@ -72,6 +73,13 @@ FIGURES: tuple[FigureKind, ...] = (
         "the form of Fig. 2 of the PagedAttention paper; thin bars are published figures.",
         applies=has_waste,
         draw=waste,
+    ),
+    FigureKind(
+        name="published",
+        title="Published beside simulated",
+        caption="What a paper prints of these runs, beside what came out.",
+        applies=has_published,
+        draw=published,
     ),
     FigureKind(
         name="fragmentation",

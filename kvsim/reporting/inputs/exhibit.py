@@ -31,6 +31,8 @@ class Exhibit:
     kind: str
     sheets: Sequence[Sheet] = ()
     figures: Sequence[Found] = ()
+    findings: Sequence[str] = ()
+    provenance: Sequence[str] = ()
     notes: Sequence[str] = ()
     not_modelled: Sequence[str] = ()
 
@@ -63,11 +65,37 @@ def sweep_exhibit(summary: Mapping[str, Any], folder: Path) -> Exhibit:
     return Exhibit(
         name=summary["scenario"],
         kind="sweep",
+        findings=_reach(points, known),
         sheets=[Sheet(title="Points", columns=heads, bodies=[Body("", rows)], note=note)],
         figures=figures_in(folder),
         notes=summary.get("notes", ()),
         not_modelled=summary.get("not_modelled", ()),
     )
+
+
+def _reach(points: Sequence[Mapping[str, Any]], known: Sequence[Measure]) -> list[str]:
+    """How far apart the points are in what is told first, and which ones are at the ends."""
+    if not known:
+        return ["No run of these points has a result."]
+    measure = known[0]
+    there = [
+        (spread["mean"] * measure.scale, _name(point))
+        for point in points
+        if (spread := point["metrics"].get(measure.name)) is not None
+    ]
+    if not there:
+        return []
+    (least, first), (most, last) = min(there), max(there)
+    unit = f" {measure.unit}" if measure.unit else ""
+    return [
+        f"{len(points):,} points: {measure.label} goes from {cell(least).text}{unit} ({first}) to "
+        f"{cell(most).text}{unit} ({last})."
+    ]
+
+
+def _name(point: Mapping[str, Any]) -> str:
+    changes = [f"{key}={value}" for key, value in point["changes"].items()]
+    return " ".join(([point["variant"]] if point["variant"] else []) + changes)
 
 
 def _axis_cell(value: object) -> Cell:
@@ -84,9 +112,10 @@ def _axis_cell(value: object) -> Cell:
 
 def any_exhibit(record: Mapping[str, Any], kind: str, folder: Path) -> Exhibit:
     """What any JSON record says: its lists of records as tables, what is single as facts, in the order of the file."""
-    facts = [[Cell(key), cell(value, DIGITS)] for key, value in _facts(record) if key not in SAID]
-    sheets = [Sheet(title="Facts", columns=["", "value"], bodies=[Body("", facts)])] if facts else []
-    for key, value in record.items():
+    told = {key: value for key, value in record.items() if key not in SAID}
+    facts = [[Cell(key), cell(value, DIGITS)] for key, value in _facts(told)]
+    sheets = [Sheet(title="Facts", columns=["fact", "value"], bodies=[Body("", facts)])] if facts else []
+    for key, value in told.items():
         if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
             sheets.append(_records(key, value))
     return Exhibit(
@@ -94,12 +123,14 @@ def any_exhibit(record: Mapping[str, Any], kind: str, folder: Path) -> Exhibit:
         kind=kind,
         sheets=sheets,
         figures=figures_in(folder),
+        findings=_texts(record.get("answer")),
+        provenance=_texts(record.get("provenance")),
         notes=_texts(record.get("notes")),
         not_modelled=_texts(record.get("not_modelled")),
     )
 
 
-SAID = ("schema", "name", "scenario", "notes", "not_modelled")
+SAID = ("schema", "name", "scenario", "answer", "notes", "provenance", "not_modelled")
 """Keys that a report has a place of its own for, or that nobody asks about."""
 
 
@@ -125,4 +156,6 @@ def _records(title: str, records: Sequence[Mapping[str, Any]]) -> Sheet:
 
 
 def _texts(value: object) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list) else []
+    if isinstance(value, Mapping):
+        return [f"{key}: {one}" for key, one in value.items()]
+    return [str(one) for one in value] if isinstance(value, list) else [value] if isinstance(value, str) else []

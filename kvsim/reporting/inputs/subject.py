@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 RECORDS = {
     "plan.json": "plan",
+    "cliff.json": "cliff",
+    "diagnosis.json": "diagnosis",
     "check.json": "check",
     "validation.json": "validation",
     "hit_curve.json": "hit curve",

@@ -57,7 +57,7 @@ def first_token_parts(results: Sequence[Result]) -> list[tuple[str, list[Part]]]
     if not longest:
         return []
     return [
-        (name, [Part(part, mean, f"{three_digits(mean)} s", mean / longest) for part, mean in parts])
+        (name, [Part(part, mean, _time(mean), mean / longest) for part, mean in parts])
         for name, parts in means.items()
         if parts
     ]
@@ -92,6 +92,10 @@ _FORMS: tuple[tuple[str, str, str, float, Callable[[Mapping[str, Any]], float | 
 """Title, unit, meaning, by what the number is multiplied, and the number."""
 
 
+def _time(seconds: float) -> str:
+    return f"{three_digits(seconds)} s" if seconds >= 1 else f"{three_digits(seconds * 1000)} ms"
+
+
 def _card(
     results: Sequence[Result],
     title: str,
@@ -104,6 +108,8 @@ def _card(
     there = [(name, value * times) for name, value in found if value is not None]
     if not there or not any(value for _, value in there):
         return None
+    if unit == "s" and max(value for _, value in there) < 1:
+        there, unit = [(name, value * 1000) for name, value in there], "ms"
     if len(there) > MOST_BARS:
         there.sort(key=lambda pair: pair[1])
         there = [there[0], there[-1]]

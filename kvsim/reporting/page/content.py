@@ -53,10 +53,19 @@ def content_of(subject: Subject) -> Content:
     exhibits = subject.exhibits
     notes = [note for exhibit in exhibits for note in exhibit.notes]
     gaps = [gap for exhibit in exhibits for gap in exhibit.not_modelled]
+    found = [text for exhibit in exhibits for text in exhibit.findings]
+    origins = [line for exhibit in exhibits for line in exhibit.provenance]
     if not results:
         kinds = " and ".join(dict.fromkeys(exhibit.kind for exhibit in exhibits))
         return Content(
-            name=subject.name, kind=kinds, version=__version__, notes=notes, not_modelled=gaps, exhibits=exhibits
+            name=subject.name,
+            kind=kinds,
+            version=__version__,
+            findings=found,
+            notes=notes,
+            provenance=origins,
+            not_modelled=gaps,
+            exhibits=exhibits,
         )
     study = subject.study
     several = len(results) > 1
@@ -65,7 +74,7 @@ def content_of(subject: Subject) -> Content:
         kind="a study of variants" if study else "a comparison" if several else "one run",
         version=results[0].version,
         description=_description(results[0].scenario_resolved),
-        findings=[finding(results), *(in_short(study) if study else ())],
+        findings=[finding(results), *(in_short(study) if study else ()), *found],
         cards=cards(results),
         first_token=first_token_parts(results),
         glance=glance_sheet(results) if several else None,
@@ -80,6 +89,7 @@ def content_of(subject: Subject) -> Content:
         provenance=[
             *shared([sources(result) for result in results], results),
             *shared([ledger(result) for result in results], results),
+            *origins,
         ],
         not_modelled=[*shared([result.not_modelled for result in results], results), *gaps],
         exhibits=exhibits,

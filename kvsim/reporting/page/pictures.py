@@ -11,7 +11,7 @@ from kvsim.reporting.figures.catalogue import FIGURES
 from kvsim.reporting.figures.interface import FigureKind, figures_of
 from kvsim.reporting.inputs import Subject
 from kvsim.reporting.inputs.exhibit import Found
-from kvsim.reporting.run_folder import INTERVALS_FIGURE, folder_names
+from kvsim.reporting.run_folder import INTERVALS_FIGURE, MAP_FIGURE, folder_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,6 +29,11 @@ class Picture:
     place: str
     forms: Mapping[str, bytes]
     result: str | None = None
+
+    @property
+    def is_map(self) -> bool:
+        """It shows what lies at which address."""
+        return self.place.rpartition("/")[2] == MAP_FIGURE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,22 +129,22 @@ MOST_LETTERS = 400_000
 _FIRST = re.compile(r"\A.*?(?=<svg)", re.DOTALL)
 _DROPPED = re.compile(r"<metadata>.*?</metadata>|<style[^>]*>.*?</style>|<!--.*?-->", re.DOTALL)
 _SPACE_NAMES = re.compile(r'\sxmlns(:\w+)?="[^"]*"')
-_PATHS = re.compile(r'(?<=\sd=")[^"]*')
-_DECIMALS = re.compile(r"(\.\d\d)\d+")
+_TAGS = re.compile(r"<[^>]*>")
 _IDS = re.compile(r'\sid="([^"]*)"')
 _USES = re.compile(r'(url\(#|href="#)([^")]*)')
 
 
 def inline_svg(text: str, prefix: str, label: str) -> str:
-    """An SVG file of matplotlib as an element of a page: without what only a file needs, its paths to a hundredth of
-    a point, and with names that begin with `prefix`, so that those of two figures are never the same."""
+    """An SVG file of matplotlib as an element of a page: without what only a file needs, and with names that begin with
+    `prefix`, so that those of two figures are never the same."""
     text = _DROPPED.sub("", _FIRST.sub("", text))
-    text = _SPACE_NAMES.sub("", text)
-    text = _PATHS.sub(lambda path: _DECIMALS.sub(r"\1", path[0]).replace("\n", ""), text)
-    used = {name for _, name in _USES.findall(text)}
-    text = _IDS.sub(lambda name: f' id="{prefix}{name[1]}"' if name[1] in used else "", text)
-    text = _USES.sub(lambda use: f"{use[1]}{prefix}{use[2]}", text)
-    text = re.sub(r"\n\s*", "\n", text).strip()
+    used = {name for tag in _TAGS.findall(text) for _, name in _USES.findall(tag)}
+
+    def named(tag: re.Match[str]) -> str:
+        own = _IDS.sub(lambda name: f' id="{prefix}{name[1]}"' if name[1] in used else "", tag[0])
+        return _SPACE_NAMES.sub("", _USES.sub(lambda use: f"{use[1]}{prefix}{use[2]}", own))
+
+    text = re.sub(r"\n\s*", "\n", _TAGS.sub(named, text)).strip()
     return text.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
 

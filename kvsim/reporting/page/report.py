@@ -77,8 +77,12 @@ def _page(content: Content, pictures: Sequence[Picture], maps: Sequence[MapData]
             f"{PAGE}: would be {bare:,} bytes long without any figure, and may be {MOST_BYTES:,}; report fewer results "
             "at once"
         )
-    room -= ROOM_A_FIGURE * len(pictures)
-    return render(content, shown(pictures, max(0, room)), maps).encode()
+    mapped = {one.name for one in maps if one.text}
+    alone = next(iter(mapped), None) if len(mapped) == 1 else None
+    # The map itself says more than its picture.
+    others = [one for one in pictures if not (one.is_map and (one.result or alone) in mapped)]
+    room -= ROOM_A_FIGURE * len(others)
+    return render(content, shown(others, max(0, room)), maps).encode()
 
 
 def _files(subject: Subject, folder: Path) -> str:

@@ -26,7 +26,7 @@ def comparison_sheet(results: Sequence[Result]) -> Sheet:
             cells = [Cell(row.text(place), row.values[place][0]) for place in range(len(results))]
             lines.append([Cell(label), *cells])
         bodies.append(Body(group.heading, lines))
-    return Sheet(title="All numbers", columns=["", *(result.name for result in results)], bodies=bodies)
+    return Sheet(title="All numbers", columns=["metric", *(result.name for result in results)], bodies=bodies)
 
 
 GLANCE = (

@@ -52,6 +52,9 @@ def test_a_sweep_is_a_table_of_its_points_and_the_figure_that_lies_there(tmp_pat
     assert [[cell.number for cell in row][:3] for row in sheet.rows] == [[10.0, 1.0, 0.5], [2.0, 1.0, None]]
     assert [row[-1].number for row in sheet.rows] == [0, 1]
     assert (exhibit.notes, exhibit.not_modelled) == (["slow"], ["sampling"])
+    assert exhibit.findings == [
+        "2 points: TTFT p99 goes from 0.50 s (workload.rate=10/s seed=1) to 0.50 s (workload.rate=10/s seed=1)."
+    ]
 
 
 def test_any_other_record_is_facts_and_tables(tmp_path):

@@ -138,12 +138,12 @@ def test_an_svg_in_a_page_keeps_its_names_to_itself():
     file = (
         '<?xml version="1.0"?>\n<!DOCTYPE svg PUBLIC "x" "http://y">\n'
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="z" viewBox="0 0 1 1"><metadata>when</metadata>'
-        '<style type="text/css">*{stroke-linejoin: round}</style><g id="unused"><path id="p1" d="M 1.23456 0.5\n'
-        'L 2.999999 1"/></g><use xlink:href="#p1"/><g clip-path="url(#p1)"/><text>0.123456</text></svg>'
+        '<style type="text/css">*{stroke-linejoin: round}</style><g id="unused"><path id="p1" d="M 1 2"/></g>'
+        '<use xlink:href="#p1"/><g clip-path="url(#p1)"/><text>a id="p1" url(#p1)</text></svg>'
     )
     assert inline_svg(file, "f3-", "a &amp; b") == (
-        '<svg role="img" aria-label="a &amp; b" viewBox="0 0 1 1"><g><path id="f3-p1" d="M 1.23 0.5L 2.99 1"/></g>'
-        '<use xlink:href="#f3-p1"/><g clip-path="url(#f3-p1)"/><text>0.123456</text></svg>'
+        '<svg role="img" aria-label="a &amp; b" viewBox="0 0 1 1"><g><path id="f3-p1" d="M 1 2"/></g>'
+        '<use xlink:href="#f3-p1"/><g clip-path="url(#f3-p1)"/><text>a id="p1" url(#p1)</text></svg>'
     )
 
 

@@ -116,7 +116,8 @@ def lives_of(result: Result, rows: int = ROWS) -> list[Life]:
     numbers = {int(table["id"][at]) for at in chosen}
     lost: dict[int, list[tuple[float, float | None]]] = {}
     preemptions = result.tables["preemptions"]
-    resumed = preemptions.get("resumed_s") or [None] * len(preemptions["time_s"])
+    # Arrays where the tables lie in files, lists where they were made here.
+    resumed = preemptions["resumed_s"] if "resumed_s" in preemptions else [None] * len(preemptions["time_s"])
     for number, time_s, again_s in zip(preemptions["request"], preemptions["time_s"], resumed, strict=True):
         if int(number) in numbers:
             lost.setdefault(int(number), []).append((float(time_s), _known(again_s)))

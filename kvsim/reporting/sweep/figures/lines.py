@@ -79,11 +79,13 @@ def _line(axes: "Axes", axis: Axis, points: Sequence[At], measure: Measure, look
     colour, marker, size = look
     x = [number for number, _ in found]
     means = [sum(v) / len(v) for _, v in found]
-    axes.plot(x, means, color=colour, marker=marker, markersize=size, label=name)
+    axes.plot(x, means, color=colour, marker=marker, markersize=size, label=name, clip_on=False)
     grown = [(axis.number(at.changes.get(axis.key)), at.mean(measure)) for at in points if at.saturated]
     for number, mean in grown:
         if mean is not None:
-            axes.plot(number, mean, color=colour, marker=marker, markersize=size, markerfacecolor="white")
+            axes.plot(
+                number, mean, color=colour, marker=marker, markersize=size, markerfacecolor="white", clip_on=False
+            )
     low, high = [min(values) for _, values in found], [max(values) for _, values in found]
     axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
 
