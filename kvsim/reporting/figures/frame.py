@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from kvsim.metrics.result import Result
 from kvsim.reporting.finding import window
-from kvsim.reporting.style import CLASS_COLOURS, INK, PALE_INK, WIDTH_INCHES, footer, footer_inches, new_figure, wrapped
+from kvsim.reporting.style import (
+    CLASS_COLOURS,
+    INK,
+    PALE_INK,
+    WIDTH_INCHES,
+    foot_inches,
+    foot_text,
+    new_figure,
+    provenance_line,
+    wrapped,
+    write_foot,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,11 +45,19 @@ class Frame:
     """A figure whose heading and foot are written; `axes` are placed in the room between them, in inches.
 
     `title` is set bold, `finding` says the number that matters, `note` how to read it; `room_inches` is the height of
-    what is drawn, axis labels and legends included. Make and fill it inside `house_style`.
+    what is drawn, axis labels and legends included. At the foot stands where the `results` come from, or `foot` in its
+    place. Make and fill it inside `house_style`.
     """
 
     def __init__(
-        self, results: Sequence[Result], *, title: str, finding: str = "", note: str = "", room_inches: float
+        self,
+        results: Sequence[Result],
+        *,
+        title: str,
+        finding: str = "",
+        note: str = "",
+        room_inches: float,
+        foot: str = "",
     ) -> None:
         parts: tuple[tuple[str, float, float, dict[str, Any]], ...] = (
             (title, TITLE, TITLE_LINE, {"fontweight": "bold"}),
@@ -51,7 +70,8 @@ class Frame:
             if text
         ]
         head = _ABOVE + sum(len(lines) * line for lines, line, _ in texts) + _BELOW
-        self.height = head + room_inches + footer_inches(results)
+        said = foot_text(foot) if foot else provenance_line(results)
+        self.height = head + room_inches + foot_inches(said)
         self.figure: Figure = new_figure(self.height)
         self._top = head
         at = _ABOVE
@@ -59,7 +79,7 @@ class Frame:
             for text in lines:
                 self.figure.text(_LEFT, self.up(at), text, va="top", **look)
                 at += line
-        footer(self.figure, results)
+        write_foot(self.figure, said)
 
     def up(self, inches: float) -> float:
         """The place so far below the upper edge, as a fraction of the height."""
