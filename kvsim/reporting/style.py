@@ -151,7 +151,12 @@ def _shown_in_figures(lines: Sequence[str]) -> list[str]:
 
 def footer_inches(results: Sequence[Result]) -> float:
     """Height that the footer takes at the foot of a figure, with the space above it."""
-    return 0.14 + FOOTER_LINE_INCHES * (provenance_line(results).count("\n") + 1)
+    return foot_inches(provenance_line(results))
+
+
+def foot_inches(lines: str) -> float:
+    """The same for these lines."""
+    return 0.14 + FOOTER_LINE_INCHES * (lines.count("\n") + 1)
 
 
 def footer(figure: "Figure", results: Sequence[Result]) -> None:

@@ -33,6 +33,7 @@ def test_run_hands_everything_on(calls):
         "check": True,
         "addresses": False,
         "kv_events": False,
+        "prompts": False,
         "progress": None,
     }
 
@@ -44,6 +45,14 @@ def test_addresses_are_recorded_on_request_and_need_a_folder(calls, capsys):
     assert main(["run", "a.yaml", "--addresses"]) == 2
     assert "--addresses: what it records goes into a run folder; name one with -o DIR" in capsys.readouterr().err
     assert len(calls.named("run")) == 1
+
+
+def test_what_prompts_share_is_recorded_on_request_and_needs_a_folder(calls, capsys):
+    assert main(["run", "a.yaml", "--prompts", "-o", "out"]) == 0
+    [(_, kwargs)] = calls.named("run")
+    assert kwargs["prompts"]
+    assert main(["run", "a.yaml", "--prompts"]) == 2
+    assert "--prompts: what it records goes into a run folder; name one with -o DIR" in capsys.readouterr().err
 
 
 def test_run_json_prints_the_summary_and_nothing_else(calls, capsys, tmp_path):

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 from kvsim.capacity.answers.expected import expected_error, in_words
 from kvsim.capacity.plan import Plan
 from kvsim.metrics.result import to_json, write_whole
-from kvsim.reporting.figures.catalog.lengths import LENGTHS, length_axis, log_axis
-from kvsim.reporting.style import INK, PALE_INK, foot_text, house_style, new_figure, save_figure, write_foot
+from kvsim.reporting.figures.catalog.lengths import LENGTHS, length_axis, length_text, log_axis
+from kvsim.reporting.figures.frame import Frame
+from kvsim.reporting.style import INK, PALE_INK, house_style, save_figure
 from kvsim.units import GIB
 from kvsim.version import __version__
 
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KV, WEIGHTS = "#0072B2", "#E69F00"
+
+TOLD = (4096, 131_072)
+"""Lengths whose numbers the heading tells."""
+DOTTED = "dotted: beyond the model's context"
+
+# Inches.
+PANEL, AXIS = 1.9, 0.46
 
 
 def write_plan(made: Plan, record: dict[str, Any], folder: str | Path) -> list[Path]:
@@ -29,8 +37,9 @@ def write_plan(made: Plan, record: dict[str, Any], folder: str | Path) -> list[P
 def concurrency(made: Plan) -> "Figure":
     """Requests at once against their length; what lies beyond the model's own limit is drawn pale."""
     with house_style():
-        figure = new_figure(3.0)
-        axes = figure.add_axes((0.13, 0.24, 0.84, 0.65))
+        frame = Frame((), title=f"{_title(made)}: requests that fit", finding=_fit(made), note=DOTTED, foot=_foot(made),
+                      room_inches=PANEL + AXIS)  # fmt: skip
+        axes = frame.axes(0.04, PANEL, left=0.62)
         limit = made.deployment.model.max_context
         inside = [length for length in LENGTHS if length <= limit]
         axes.plot(LENGTHS, [made.requests_at_once(length) for length in LENGTHS], color=PALE_INK, linestyle=":")
@@ -38,17 +47,16 @@ def concurrency(made: Plan) -> "Figure":
         axes.axhline(1, color=INK, linewidth=0.7)
         log_axis(axes)
         axes.set_ylabel("requests at once")
-        axes.set_title(f"{_title(made)}: requests that fit")
         length_axis(axes)
-        _footer(figure, made)
-    return figure
+    return frame.figure
 
 
 def kv_and_weights(made: Plan) -> "Figure":
     """KV of a single request on one GPU, beside the weights there, from 4K to 1M tokens."""
     with house_style():
-        figure = new_figure(3.0)
-        axes = figure.add_axes((0.13, 0.24, 0.84, 0.65))
+        frame = Frame((), title=f"{_title(made)}: one request", finding=_share(made), foot=_foot(made),
+                      room_inches=PANEL + AXIS)  # fmt: skip
+        axes = frame.axes(0.04, PANEL, left=0.62)
         step = made.deployment.step_tokens
         shape = made.layout
         sizes = [shape.request_blocks(length, step) * shape.block_bytes / GIB for length in LENGTHS]
@@ -57,11 +65,9 @@ def kv_and_weights(made: Plan) -> "Figure":
         axes.axhline(made.deployment.total.best / GIB, color=INK, linewidth=0.7, linestyle="--", label="card")
         log_axis(axes)
         axes.set_ylabel("GiB on one GPU")
-        axes.set_title(f"{_title(made)}: one request")
         axes.legend()
         length_axis(axes)
-        _footer(figure, made)
-    return figure
+    return frame.figure
 
 
 def _title(made: Plan) -> str:
@@ -71,8 +77,19 @@ def _title(made: Plan) -> str:
     return f"{asked.model.name}, {f'{cards} x ' if cards > 1 else ''}{card}"
 
 
-def _footer(figure: "Figure", made: Plan) -> None:
+def _fit(made: Plan) -> str:
+    told = [length for length in TOLD if length <= made.deployment.model.max_context] or [LENGTHS[0]]
+    return "; ".join(f"{made.requests_at_once(length):,.1f} of {length_text(length)} tokens at once" for length in told)
+
+
+def _share(made: Plan) -> str:
+    longest = max((at for at in LENGTHS if at <= made.deployment.model.max_context), default=LENGTHS[0])
+    kv = made.layout.request_blocks(longest, made.deployment.step_tokens) * made.layout.block_bytes
+    weights = made.stage.weights.best
+    return f"at {length_text(longest)} tokens KV is {kv / GIB:,.1f} GiB, {kv / (kv + weights):.0%} of KV and weights"
+
+
+def _foot(made: Plan) -> str:
     low, high = made.tokens.low, made.tokens.high
     text = f"kvsim {__version__} · {made.provenance['policy'].partition(' (')[0]} · {low:,.0f} to {high:,.0f} tokens"
-    lines = foot_text(f"{text} · {in_words(expected_error(made))}")
-    write_foot(figure, lines)
+    return f"{text} · {in_words(expected_error(made))}"

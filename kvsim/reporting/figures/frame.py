@@ -1,11 +1,23 @@
 """What figures of runs have in common: a heading that says the finding, room below it, the provenance at the foot."""
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kvsim.metrics.result import Result
 from kvsim.reporting.finding import window
-from kvsim.reporting.style import CLASS_COLOURS, INK, PALE_INK, WIDTH_INCHES, footer, footer_inches, new_figure, wrapped
+from kvsim.reporting.style import (
+    CLASS_COLOURS,
+    INK,
+    PALE_INK,
+    WIDTH_INCHES,
+    foot_inches,
+    foot_text,
+    new_figure,
+    provenance_line,
+    wrapped,
+    write_foot,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,11 +45,19 @@ class Frame:
     """A figure whose heading and foot are written; `axes` are placed in the room between them, in inches.
 
     `title` is set bold, `finding` says the number that matters, `note` how to read it; `room_inches` is the height of
-    what is drawn, axis labels and legends included. Make and fill it inside `house_style`.
+    what is drawn, axis labels and legends included. At the foot stands where the `results` come from, or `foot` in its
+    place. Make and fill it inside `house_style`.
     """
 
     def __init__(
-        self, results: Sequence[Result], *, title: str, finding: str = "", note: str = "", room_inches: float
+        self,
+        results: Sequence[Result],
+        *,
+        title: str,
+        finding: str = "",
+        note: str = "",
+        room_inches: float,
+        foot: str = "",
     ) -> None:
         parts: tuple[tuple[str, float, float, dict[str, Any]], ...] = (
             (title, TITLE, TITLE_LINE, {"fontweight": "bold"}),
@@ -50,7 +70,8 @@ class Frame:
             if text
         ]
         head = _ABOVE + sum(len(lines) * line for lines, line, _ in texts) + _BELOW
-        self.height = head + room_inches + footer_inches(results)
+        said = foot_text(foot) if foot else provenance_line(results)
+        self.height = head + room_inches + foot_inches(said)
         self.figure: Figure = new_figure(self.height)
         self._top = head
         at = _ABOVE
@@ -58,11 +79,15 @@ class Frame:
             for text in lines:
                 self.figure.text(_LEFT, self.up(at), text, va="top", **look)
                 at += line
-        footer(self.figure, results)
+        write_foot(self.figure, said)
 
     def up(self, inches: float) -> float:
         """The place so far below the upper edge, as a fraction of the height."""
         return 1 - inches / self.height
+
+    def down(self, inches: float) -> float:
+        """The same so far below the heading."""
+        return self.up(self._top + inches)
 
     def axes(self, top: float, height: float, left: float = 0.7, right: float = 0.12) -> "Axes":
         """Axes whose upper edge is `top` below the heading; `left` and `right` are their distances from the edges."""
@@ -71,8 +96,8 @@ class Frame:
         return self.figure.add_axes((left / WIDTH_INCHES, bottom, width / WIDTH_INCHES, height / self.height))
 
     def text(self, left: float, top: float, text: str, **look: Any) -> None:
-        """A text whose upper left corner is there, in inches."""
-        self.figure.text(left / WIDTH_INCHES, self.up(self._top + top), text, va="top", **look)
+        """A text whose upper left corner is there, in inches, unless its look says otherwise."""
+        self.figure.text(left / WIDTH_INCHES, self.down(top), text, **{"va": "top", **look})
 
     def legend(self, top: float, handles: Sequence[Any], columns: int, left: float = 0.02) -> None:
         """A legend whose upper edge is `top` below the heading."""
@@ -95,6 +120,47 @@ class Frame:
 def short(name: str, letters: int = NAME_LETTERS) -> str:
     """A name that fits beside a figure."""
     return name if len(name) <= letters else f"{name[: letters - 1]}…"
+
+
+def place_names(axes: "Axes", names: Sequence[str], points: Sequence[tuple[float, float]]) -> None:
+    """Write names beside their points, so that none lies on another, on a point or beyond the axes where that is
+    possible.
+
+    Call it when the limits of the axes are set.
+    """
+    from matplotlib.transforms import Bbox
+
+    figure: Any = axes.figure
+    # Limits that follow from what is drawn are worked out when somebody asks for them.
+    axes.set_xlim(axes.get_xlim())
+    axes.set_ylim(axes.get_ylim())
+    around = axes.get_window_extent()
+    dots = [Bbox.from_extents(x - 3, y - 3, x + 3, y + 3) for x, y in axes.transData.transform(points)]
+    taken: list[Any] = []
+    for name, point in zip(names, points, strict=True):
+        best = None
+        for (off, up), (aside, across) in itertools.product(_UP, _ASIDE):
+            text = axes.annotate(name, point, xytext=(aside, off), textcoords="offset points", fontsize=7, color=INK,
+                                 ha=across, va=up)  # fmt: skip
+            box = text.get_window_extent(figure._get_renderer())
+            outside = box.x0 < around.x0 or box.x1 > around.x1 or box.y0 < around.y0 or box.y1 > around.y1
+            # A name on a name cannot be read; one beyond the axes can.
+            misses = 9 * sum(map(box.overlaps, taken)) + 3 * sum(map(box.overlaps, dots)) + outside
+            if best is None or misses < best[0]:
+                if best is not None:
+                    best[1].remove()
+                best = misses, text, box
+            else:
+                text.remove()
+            if not misses:
+                break
+        if best is not None:
+            taken.append(best[2])
+
+
+_UP = tuple((sign * off, edge) for off in range(3, 40, 6) for sign, edge in ((1, "bottom"), (-1, "top")))
+_ASIDE = ((4, "left"), (-4, "right"), (0, "center"))
+"""Where a name may stand, from its point: points upwards and to the right, and which of its edges is there."""
 
 
 def look_of(place: int) -> Look:

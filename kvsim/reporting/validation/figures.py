@@ -1,12 +1,15 @@
 """Median errors of every source and family as bars, beside the two baselines."""
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any
 
-from kvsim.reporting.style import INK, PALE_INK, new_figure
+from kvsim.reporting.figures.frame import Frame
+from kvsim.reporting.style import INK, PALE_INK, WIDTH_INCHES
+from kvsim.version import __version__
 
 SEEN, BLIND = "#0072B2", "#E69F00"
-ROW_INCHES = 0.22
+ROW_INCHES, LEGEND_INCHES, AXIS_INCHES = 0.22, 0.2, 0.42
 MOST_PERCENT = 100.0
 
 
@@ -15,9 +18,16 @@ def bars(seen: Sequence[Mapping[str, Any]], blind: Sequence[Mapping[str, Any]]) 
     the edge. Call inside `house_style`."""  # fmt: skip
     unseen = {_key(one): one for one in blind}
     count = max(1, len(seen))
-    height = 0.9 + ROW_INCHES * count
-    figure = new_figure(height)
-    axes = figure.add_axes((0.5, 0.42 / height, 0.47, (height - 0.86) / height))
+    room = ROW_INCHES * count
+    frame = Frame(
+        (),
+        title="The cost model on rows it has not seen",
+        finding=_finding(seen),
+        foot=f"kvsim {__version__} · rows of each source: predicted without the model or the shape that they are of, "
+        "or without their GPU, against measured",
+        room_inches=LEGEND_INCHES + room + AXIS_INCHES,
+    )
+    axes = frame.axes(LEGEND_INCHES, room, left=0.5 * WIDTH_INCHES)
     for place, one in enumerate(seen):
         at = count - 1 - place
         for name, marker in (("baseline_datasheet_median", "|"), ("baseline_linear_median", "x")):
@@ -33,9 +43,16 @@ def bars(seen: Sequence[Mapping[str, Any]], blind: Sequence[Mapping[str, Any]]) 
     axes.set_ylim(-0.7, count - 0.3)
     axes.set_xlabel("median |error|, %")
     axes.tick_params(axis="y", length=0)
-    figure.text(0.012, 1 - 0.2 / height, "The cost model on rows it has not seen", weight="bold", fontsize=9.5)
     _legend(axes)
-    return figure
+    return frame.figure
+
+
+def _finding(seen: Sequence[Mapping[str, Any]]) -> str:
+    errors = sorted(100 * float(one["median_abs_error"]) for one in seen)
+    if not errors:
+        return "no rows"
+    rows, middle = sum(int(one["n"]) for one in seen), median(errors)
+    return f"median errors of {errors[0]:.1f} to {errors[-1]:,.0f} %, half of them below {middle:.0f} %; {rows:,} rows"
 
 
 def _legend(axes: Any) -> None:

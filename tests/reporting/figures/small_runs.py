@@ -33,7 +33,6 @@ def pressed():
     for name, allocator in ALLOCATORS.items():
         result = run(Scenario.from_dict({**PRESSED, "allocator": allocator}), addresses=True)
         result.name = name
-        result.metrics["cost"] = {"usd_per_million_output_tokens": 100 / result.metrics["output_tokens_per_s"]}
         results.append(result)
     return results
 
@@ -56,7 +55,7 @@ def sharing():
 def published():
     """The runs of `pressed`, with what a paper might print beside the last."""
     *others, last = pressed()
-    last.published = {"mean_share": {"used": 0.9, "reserved": 0.05}}
+    last.published = {"mean_share": {"used": 0.9, "reserved": 0.05}, "mean_running": 9.0}
     return [*others, last]
 
 

@@ -23,6 +23,7 @@ DRAWN = (
     *((kind, "all") for kind in ("preemptions", "latencies", "first_token", "cost", "requests_at_once", "kv_share")),
     *((kind, "cached") for kind in ("prefix_tree", "timeline", "bytes_per_token")),
     ("waste", "paged"),
+    ("published", "all"),
 )
 """Figure and runs that it is drawn of here."""
 

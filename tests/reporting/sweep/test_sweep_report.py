@@ -99,11 +99,35 @@ def test_each_figure_is_drawn_with_what_failed_left_out(points, panels):
 def test_a_line_is_the_mean_in_a_band_from_the_least_to_the_most():
     sweep = made_up(ONE, replications=3)
     figure = draw_sweep(sweep, shape(every_point(sweep), sweep.axes), measures(sweep.rows))
-    [line] = figure.axes[0].lines
+    line, _ = figure.axes[0].lines
     assert list(line.get_xdata()) == [1.0, 2.0, 4.0]
     assert list(line.get_ydata()) == pytest.approx([0.6, 1.6, 2.6])
     band = figure.axes[0].collections[0].get_paths()[0].get_extents()
     assert (band.y0, band.y1) == pytest.approx((0.5, 2.7))
+
+
+def drawn(sweep):
+    return draw_sweep(sweep, shape(every_point(sweep), sweep.axes), measures(sweep.rows))
+
+
+def test_over_the_rate_a_dashed_line_stands_at_the_largest_that_is_kept_and_grown_queues_are_hollow():
+    sweep = made_up(ONE)
+    [last] = [run for run in sweep.runs if run.point == 2]
+    sweep.outcomes[last.key]["queue"] = {"growth": 0.5, "saturated": True}
+    figure = drawn(sweep)
+    for axes in figure.axes:
+        hollow = [line for line in axes.lines if line.get_markerfacecolor() == "white"]
+        assert [list(line.get_xdata()) for line in hollow] == [[4.0]]
+        [knee] = [line for line in axes.lines if list(line.get_ydata()) == [0, 1]]
+        assert list(knee.get_xdata()) == [2.0, 2.0]
+    texts = [text.get_text() for text in figure.texts]
+    assert "dashed: the largest rate kept; 2/s is kept, 4/s is not" in texts
+    assert figure.axes[-1].get_xlabel() == "workload.rate (/s)"
+
+
+def test_the_foot_of_a_sweep_states_the_expected_error():
+    foot = " ".join(text.get_text().replace("\n", " ") for text in drawn(made_up(TWO)).texts)
+    assert "expected error: TPOT 10 % median, 20 % p90 (some runs)" in foot
 
 
 def test_the_front_holds_what_no_other_point_beats():

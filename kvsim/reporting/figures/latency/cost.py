@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kvsim.metrics.result import Result
-from kvsim.reporting.figures.frame import Frame, short
+from kvsim.reporting.figures.frame import Frame, place_names, short
 from kvsim.reporting.finding import three_digits
-from kvsim.reporting.style import CLASS_COLOURS, INK, PALE_INK, WIDTH_INCHES, house_style
+from kvsim.reporting.style import CLASS_COLOURS, PALE_INK, WIDTH_INCHES, house_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,13 +85,6 @@ def _draw(axes: "Axes", shown: Sequence[Result], latencies: Sequence[float]) -> 
     for at, (x, y) in enumerate(points):
         filled = CLASS_COLOURS["used"] if at in best else "white"
         axes.plot(x, y, "o", color=CLASS_COLOURS["used"], markerfacecolor=filled, markersize=4.5, zorder=2)
-    middle = (min(x for x, _ in points) + max(x for x, _ in points)) / 2
-    for place, at in enumerate(sorted(range(len(points)), key=points.__getitem__)):
-        # Names lie towards the middle, where there is room, those of neighbours above and below.
-        right, below = points[at][0] <= middle, place % 2
-        axes.annotate(short(shown[at].name, 16), points[at], xytext=(4 if right else -4, -3 if below else 3),
-                      textcoords="offset points", fontsize=7, ha="left" if right else "right",
-                      va="top" if below else "bottom", color=INK)  # fmt: skip
     if min(latencies) > 0 and max(latencies) > WIDE * min(latencies):
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -101,6 +94,7 @@ def _draw(axes: "Axes", shown: Sequence[Result], latencies: Sequence[float]) -> 
     axes.yaxis.set_major_formatter("{x:,g}")
     axes.xaxis.set_major_locator(MaxNLocator(nbins=4))
     axes.margins(x=0.14, y=0.12)
+    place_names(axes, [short(result.name, 16) for result in shown], points)
 
 
 def _finding(shown: Sequence[Result]) -> str:

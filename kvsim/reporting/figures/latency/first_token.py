@@ -7,6 +7,7 @@ from kvsim.metrics.result import Result
 from kvsim.reporting.figures.frame import LEGEND_LINE, Frame, over, short
 from kvsim.reporting.finding import three_digits
 from kvsim.reporting.style import CLASS_COLOURS, INK, house_style
+from kvsim.reporting.ttft import ttft_split
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,13 +39,14 @@ def first_token(results: Sequence[Result]) -> "Figure":
     shown = [result for result in results if _timed(result)]
     if not shown:
         raise ValueError("results must hold one whose requests got tokens")
+    notes = dict.fromkeys(split.note for result in shown if (split := ttft_split(result)) is not None)
     with house_style():
         room = len(shown) * (BAR + GAP)
         frame = Frame(
             shown,
             title="What the time to the first token is made of",
             finding=_finding(shown),
-            note=f"means of the requests that arrive in {over(shown)}",
+            note=f"means of the requests that arrive in {over(shown)}{''.join(f'; {note}' for note in notes)}",
             room_inches=LEGEND_LINE + 0.06 + room + AXIS,
         )
         left = 0.12 + max(len(short(result.name)) for result in shown) / LETTERS_PER_INCH

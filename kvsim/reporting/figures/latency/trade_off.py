@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kvsim.metrics.result import Result
-from kvsim.reporting.style import INK, PALE_INK, footer, footer_inches, house_style, new_figure
+from kvsim.reporting.figures.frame import LEGEND_LINE, Frame, place_names, short
+from kvsim.reporting.finding import three_digits
+from kvsim.reporting.style import WIDTH_INCHES, house_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Heights in inches.
-HEAD, PANEL, AXIS = 0.5, 1.9, 0.5
+# Inches.
+PANEL, AXIS, LEFT, GAP = 1.9, 0.42, 0.56, 0.52
 P50, P99 = "#0072B2", "#E69F00"
 PANELS = (("TPOT (ms)", "tpot_s", 1000.0), ("TTFT (s)", "ttft_s", 1.0))
-ROOM = 1.34
-"""How far the axis of pools goes, against the largest of them: the last name stands to the right of its point."""
 
 
 def has_trade_off(results: Sequence[Result]) -> bool:
@@ -31,19 +31,21 @@ def trade_off(results: Sequence[Result]) -> "Figure":
         raise ValueError("results must hold two with latencies and pools of different sizes")
     timed = _timed(results)
     with house_style():
-        foot = footer_inches(results) + AXIS
-        height = HEAD + PANEL + foot
-        figure = new_figure(height)
+        frame = Frame(
+            results,
+            title="A larger pool against the time it costs",
+            finding=_finding(timed),
+            room_inches=LEGEND_LINE + 0.06 + PANEL + AXIS,
+        )
+        width = (WIDTH_INCHES - LEFT - GAP - 0.12) / len(PANELS)
         for place, (label, key, scale) in enumerate(PANELS):
-            axes = figure.add_axes((0.105 + 0.5 * place, foot / height, 0.385, PANEL / height))
+            left = LEFT + place * (width + GAP)
+            axes = frame.axes(LEGEND_LINE + 0.06, PANEL, left=left, right=WIDTH_INCHES - left - width)
             _draw(axes, timed, key, scale)
             axes.set_ylabel(label)
             axes.set_xlabel("pool (thousand tokens)")
-        title = "A larger pool against the time it costs"
-        figure.text(0.012, 1 - 0.1 / height, title, weight="bold", fontsize=9.5, va="top", color=INK)
-        figure.legend(*axes.get_legend_handles_labels(), loc="upper right", ncols=2, fontsize=7, borderaxespad=0.3)
-        footer(figure, results)
-    return figure
+        frame.legend(0, axes.get_legend_handles_labels()[0], columns=2, left=LEFT)
+    return frame.figure
 
 
 def _timed(results: Sequence[Result]) -> list[Result]:
@@ -61,15 +63,21 @@ def _draw(axes: Any, results: Sequence[Result], key: str, scale: float) -> None:
     for name, colour, marker in (("p50", P50, "o"), ("p99", P99, "^")):
         values = [scale * result.metrics[key][name] for result in results]
         axes.plot(pools, values, marker, color=colour, markersize=4, linestyle="none", label=name)
-    for place, (pool, result) in enumerate(zip(pools, results, strict=True)):
-        at = (pool, scale * result.metrics[key]["p50"])
-        # Names of neighbours that lie alike stand on different sides of their points.
-        aside, side = ((4, 2), "bottom") if place % 2 else ((4, -2), "top")
-        axes.annotate(result.name, at, xytext=aside, textcoords="offset points", fontsize=7, color=PALE_INK, va=side)
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.margins(y=0.12)
-    low, high = min(pools), max(pools)
-    axes.set_xlim(low - 0.06 * (high - low), low + ROOM * (high - low))
+    axes.margins(x=0.14, y=0.12)
+    medians = [scale * result.metrics[key]["p50"] for result in results]
+    place_names(axes, [short(result.name, 16) for result in results], list(zip(pools, medians, strict=True)))
+
+
+def _finding(timed: Sequence[Result]) -> str:
+    small, large = (end(timed, key=lambda result: int(result.metrics["pool_tokens"])) for end in (min, max))
+
+    def said(result: Result) -> str:
+        ttft, tpot = result.metrics["ttft_s"]["p50"], result.metrics["tpot_s"]["p50"]
+        tokens = result.metrics["pool_tokens"] / 1000
+        return f"{tokens:,.0f}K tokens: TTFT p50 {three_digits(ttft)} s, TPOT p50 {1000 * tpot:.1f} ms"
+
+    return f"{said(small)}; {said(large)}"

@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from kvsim.metrics.result import Result
+from kvsim.reporting.figures.frame import LEGEND_LINE, Frame, over, short
 from kvsim.reporting.figures.memory.over_time import THOUSANDS_FROM_TOKENS, legend, time_unit
-from kvsim.reporting.style import CLASS_COLOURS, PALE_INK, footer, footer_inches, house_style, new_figure
+from kvsim.reporting.style import CLASS_COLOURS, house_style
 from kvsim.step import CLASSES
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ _NUMBERS = {name: number for number, name in enumerate(CLASSES)}
 _CODES = len(CLASSES) * len(SHADES)
 """Classes in all their shades."""
 
-# Heights in inches, from the top down.
-HEAD, MAP, AXIS = 0.8, 2.7, 0.42
+# Heights in inches.
+MAP, AXIS = 2.7, 0.42
 
 
 def memory_map(result: Result) -> "Figure":
@@ -39,11 +40,19 @@ def memory_map(result: Result) -> "Figure":
     per_unit_s, unit = time_unit(length_s)
     scale, slots = (1000, "thousand slots") if pool_tokens >= THOUSANDS_FROM_TOKENS else (1, "slots")
     shown = {CLASSES[code // len(SHADES)] for code in set(points.ravel().tolist())} | {"used", "free"}
+    how = f"means over {over([result])}; shades of a colour tell requests apart"
+    if slots_a_row > 1:
+        how += f"; a row of points is {slots_a_row} slots, of the class of most of them"
     with house_style():
-        foot = footer_inches([result]) + AXIS
-        height = HEAD + MAP + foot
-        figure = new_figure(height)
-        axes = figure.add_axes((0.14, foot / height, 0.83, MAP / height))
+        key_inches = LEGEND_LINE + 0.1
+        frame = Frame(
+            [result],
+            title=f"{short(result.name, 40)}: what lies at which address",
+            finding=_finding(result),
+            note=how,
+            room_inches=key_inches + MAP + AXIS,
+        )
+        axes = frame.axes(key_inches, MAP, left=0.66, right=0.14)
         axes.imshow(
             colours()[points],
             origin="lower",
@@ -54,15 +63,18 @@ def memory_map(result: Result) -> "Figure":
         axes.set_ylim(0, pool_tokens / scale)
         axes.set_xlabel(f"time ({unit})")
         axes.set_ylabel(f"address ({slots})")
-        figure.text(0.012, 1 - 0.07 / height, result.name, fontsize=9.5, fontweight="bold", va="top")
-        how = "shades of a colour tell requests apart"
-        if slots_a_row > 1:
-            how += f"; a row of points is {slots_a_row} slots, of the class of most of them"
-        figure.text(0.012, 1 - 0.25 / height, "what lies at which address when", fontsize=8, va="top")
-        figure.text(0.012, 1 - 0.4 / height, how, fontsize=7, va="top", color=PALE_INK)
-        legend(figure, [name for name in CLASSES if name in shown], 1 - 0.52 / height)
-        footer(figure, [result])
-    return figure
+        legend(frame.figure, [name for name in CLASSES if name in shown], frame.down(0))
+    return frame.figure
+
+
+def _finding(result: Result) -> str:
+    metrics = result.metrics
+    parts = []
+    if (used := (metrics["mean_share"] or {}).get("used")) is not None:
+        parts.append(f"{used:.0%} of the slots hold valid KV")
+    if metrics.get("fragmentation") is not None:
+        parts.append(f"{metrics['fragmentation']:.0%} of the free ones lie outside the largest hole")
+    return "; ".join(parts)
 
 
 def _points(changes: Any, pool_tokens: int, slots_a_row: int, length_s: float) -> Any:

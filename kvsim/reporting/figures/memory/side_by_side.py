@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from kvsim.metrics.result import Result
 from kvsim.reporting.comparison import waste_share
+from kvsim.reporting.figures.frame import LEGEND_LINE, Frame, short
 from kvsim.reporting.figures.memory.curve import memory_curve
 from kvsim.reporting.figures.memory.over_time import (
     draw_memory,
@@ -15,13 +16,13 @@ from kvsim.reporting.figures.memory.over_time import (
     time_unit,
 )
 from kvsim.reporting.finding import three_digits
-from kvsim.reporting.style import INK, PALE_INK, footer, footer_inches, house_style, new_figure
+from kvsim.reporting.style import INK, house_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Heights in inches.
-HEAD, PANEL, TITLE, AXIS = 0.46, 0.78, 0.2, 0.42
+PANEL, TITLE, AXIS = 0.78, 0.2, 0.42
 
 
 def memory_side_by_side(results: Sequence[Result]) -> "Figure":
@@ -39,12 +40,17 @@ def memory_side_by_side(results: Sequence[Result]) -> "Figure":
     last_s = max(float(curve.time_s[-1]) for curve in curves)
     per_unit_s, unit = time_unit(last_s)
     with house_style():
-        foot = footer_inches(results) + AXIS
-        height = HEAD + len(results) * (TITLE + PANEL) + foot
-        figure = new_figure(height)
+        key_inches = LEGEND_LINE + 0.1
+        panels = len(results) * (TITLE + PANEL)
+        frame = Frame(
+            results,
+            title="KV memory over time",
+            finding=_finding(results),
+            note=means_over(results),
+            room_inches=key_inches + panels + AXIS,
+        )
         for row, (result, curve) in enumerate(zip(results, curves, strict=True)):
-            top = height - HEAD - row * (TITLE + PANEL) - TITLE
-            axes = figure.add_axes((0.14, (top - PANEL) / height, 0.845, PANEL / height))
+            axes = frame.axes(key_inches + row * (TITLE + PANEL) + TITLE, PANEL, left=0.66, right=0.08)
             draw_memory(axes, curve, result.metrics["pool_tokens"], per_unit_s, whole=100)
             draw_window_end(axes, result, per_unit_s)
             axes.set_xlim(0, last_s / per_unit_s)
@@ -54,12 +60,20 @@ def memory_side_by_side(results: Sequence[Result]) -> "Figure":
             axes.tick_params(bottom=row == len(results) - 1)
         axes.tick_params(labelbottom=True)
         axes.set_xlabel(f"time ({unit})")
-        middle = foot + len(results) * (TITLE + PANEL) / 2
-        figure.text(0.012, middle / height, "% of the KV pool", rotation=90, va="center", ha="left", color=INK)
-        figure.text(0.012, 1 - 0.07 / height, means_over(results), fontsize=7, va="top", color=PALE_INK)
-        legend(figure, shown_classes(curves), 1 - 0.2 / height)
-        footer(figure, results)
-    return figure
+        middle = key_inches + panels / 2
+        frame.text(0.06, middle, "% of the KV pool", rotation=90, ha="left", va="center", color=INK)
+        legend(frame.figure, shown_classes(curves), frame.down(0))
+    return frame.figure
+
+
+def _finding(results: Sequence[Result]) -> str:
+    """The least and the most of what they hold that is wasted."""
+    wastes = [(waste, result.name) for result in results if (waste := waste_share(result.metrics)) is not None]
+    if not wastes:
+        return ""
+    (least, best), (most, worst) = (end(wastes, key=lambda one: one[0]) for end in (min, max))
+    text = f"{least:.0%} of what it holds is wasted under {short(best)}"
+    return text if best == worst else f"{text}, {most:.0%} under {short(worst)}"
 
 
 def _effect(result: Result) -> str:

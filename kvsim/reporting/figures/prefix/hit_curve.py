@@ -54,8 +54,8 @@ def draw_hit_curve(curve: HitCurve) -> "Figure":
 
     prefixes = curve.prefixes
     with house_style():
-        figure = new_figure(3.4)
-        axes = figure.add_axes((0.115, 0.245, 0.86, 0.565))
+        figure = new_figure(3.55)
+        axes = figure.add_axes((0.115, 0.245, 0.86, 0.53))
         least, most = min(curve.sizes_blocks), max(prefixes.distinct_blocks, *curve.sizes_blocks)
         for (policy, colour), marker in zip(COLOURS.items(), MARKERS, strict=True):
             shown = [100 * rate.blocks for rate in curve.rates.get(policy, ())]
@@ -82,12 +82,22 @@ def draw_hit_curve(curve: HitCurve) -> "Figure":
         axes.set_ylim(0, max(1.0, 1.12 * ideal))
         axes.set_xlabel(f"blocks of {prefixes.block_tokens:,} tokens in the cache")
         axes.set_ylabel(f"% of {'full' if curve.full_blocks else 'all'} blocks found")
-        axes.set_title("Hit rate over the size of a prefix cache", pad=26)
+        figure.text(0.012, 0.98, "Hit rate over the size of a prefix cache", fontsize=9.5, weight="bold", va="top")
+        figure.text(0.012, 0.93, _finding(curve, knee), fontsize=8, va="top")
         axes.legend(loc="lower left", bbox_to_anchor=(-0.1, 0.98), ncols=4, fontsize=7)
         text = (
             f"kvsim {__version__} · {len(prefixes.tokens):,} prompts of {Path(prefixes.trace).name}, in file order, "
-            f"one at a time · prefix identity from the trace, in blocks of {prefixes.block_tokens:,} tokens"
+            f"one at a time · prefix identity from the trace, in blocks of {prefixes.block_tokens:,} tokens · counted, "
+            "not timed: no error of step times to expect"
         )
         lines = foot_text(text)
         write_foot(figure, lines)
     return figure
+
+
+def _finding(curve: HitCurve, knee: int | None) -> str:
+    ideal = curve.lru.ideal.blocks
+    if knee is None:
+        return f"at most {ideal:.1%} of the blocks can be found"
+    tokens = knee * curve.prefixes.block_tokens
+    return f"LRU finds {KNEE:.0%} of the ideal {ideal:.1%} with {tokens:,} tokens in the cache"

@@ -3,18 +3,21 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kvsim.reporting.finding import sources_of
-from kvsim.reporting.style import CLASS_COLOURS, FOOTER_LINE_INCHES, INK, PALE_INK, foot_text, write_foot
+from kvsim.reporting.finding import expected, sources_of
+from kvsim.reporting.style import CLASS_COLOURS, FOOTER_LINE_INCHES, INK, PALE_INK, foot_text, wrapped, write_foot
 from kvsim.reporting.sweep.measures import Measure
-from kvsim.reporting.sweep.summary import provenance
+from kvsim.reporting.sweep.summary import expected_errors, provenance
 from kvsim.study.sweeps.sweep import Sweep
+from kvsim.study.values import Axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Inches.
-HEAD, AXIS, LEGEND_LINE = 0.2, 0.42, 0.17
+FINDING = 0.15
+HEAD, AXIS, LEGEND_LINE = 0.2 + FINDING, 0.42, 0.17
+_FINDING_POINTS = 8.0
 
 LEGEND_COLUMNS = 4
 
@@ -55,12 +58,20 @@ def head_inches(names: Sequence[str]) -> float:
     return HEAD + LEGEND_LINE * -(-len(names) // LEGEND_COLUMNS)
 
 
-def headline(figure: "Figure", sweep: Sweep, how: str) -> None:
-    """Say above a figure what ran, and how a point's number comes from its runs."""
+def labelled(axis: Axis) -> str:
+    """The key of an axis, with the unit of its numbers."""
+    return f"{axis.key} ({axis.unit})" if axis.unit else axis.key
+
+
+def headline(figure: "Figure", sweep: Sweep, how: str, finding: str) -> None:
+    """Say above a figure what was found, what ran, and how a point's number comes from its runs."""
     how = "one run a point" if sweep.identity.replications == 1 else how
     failed = f", {len(sweep.failed)} failed" if sweep.failed else ""
     text = f"{sweep.name}: {len(sweep.runs)} runs{failed}; {how}"
-    figure.text(0.012, 1 - 0.06 / figure.get_figheight(), text, fontsize=7, va="top", color=PALE_INK)
+    height = figure.get_figheight()
+    [said, *_] = wrapped(finding, _FINDING_POINTS) or [""]
+    figure.text(0.012, 1 - 0.06 / height, said, fontsize=_FINDING_POINTS, va="top")
+    figure.text(0.012, 1 - (0.06 + FINDING) / height, text, fontsize=7, va="top", color=PALE_INK)
 
 
 def legend(figure: "Figure", axes: "Axes") -> None:
@@ -101,4 +112,5 @@ def _foot(sweep: Sweep) -> str:
         for line in sources_of({family: kind})
     ]
     lines += [f"{family}: {len(kinds)} kinds" for family, kinds in told.items() if len(kinds) > MOST_KINDS]
+    lines += [expected(error) for error in expected_errors(sweep)]
     return foot_text(" · ".join([f"kvsim {sweep.identity.version}", seed, *lines]))

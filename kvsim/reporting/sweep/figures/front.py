@@ -60,7 +60,8 @@ def draw_front(sweep: Sweep, form: Shape, told: Sequence[Measure]) -> "Figure":
         figure.text(0.13, at_inches / height, line, fontsize=7, va="bottom")
     axes.set_xlabel(high.title)
     axes.set_ylabel(low.title)
-    headline(figure, sweep, f"means of {sweep.identity.replications} replications")
+    found = f"{len(front)} of {len(points)} points are beaten by no other in both"
+    headline(figure, sweep, f"means of {sweep.identity.replications} replications", found)
     legend(figure, axes)
     foot(figure, sweep)
     return figure

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from kvsim.reporting.finding import three_digits
 from kvsim.reporting.style import INK, new_figure
-from kvsim.reporting.sweep.figures.common import AXIS, HEAD, foot, foot_inches, headline, wide
+from kvsim.reporting.sweep.figures.common import AXIS, HEAD, foot, foot_inches, headline, labelled, wide
 from kvsim.reporting.sweep.measures import Measure
 from kvsim.reporting.sweep.points import At
 from kvsim.reporting.sweep.shape import Shape
@@ -44,17 +44,29 @@ def draw_heat_maps(sweep: Sweep, form: Shape, told: Sequence[Measure]) -> "Figur
             image = _heat_map(axes, form, points, measure, scale)
             axes.set_title(name, fontsize=7.5, pad=3)
             axes.tick_params(labelbottom=row == len(rows) - 1, labelleft=column == 0)
-            if row == len(rows) - 1:
-                axes.set_xlabel(form.axes[0].key, fontsize=7.5)
             if column == 0:
-                axes.set_ylabel(form.axes[1].key, fontsize=7.5)
+                axes.set_ylabel(labelled(form.axes[1]), fontsize=7.5)
         bar = figure.add_axes((_RIGHT + 0.015, bottom / height, 0.018, _MAP / height))
         figure.colorbar(image, cax=bar, format="{x:g}")
         bar.yaxis.set_minor_formatter("")
         bar.tick_params(labelsize=7)
-    headline(figure, sweep, f"means of {sweep.identity.replications} replications")
+    middle = (_LEFT + _RIGHT) / 2
+    figure.text(middle, (below - 0.24) / height, labelled(form.axes[0]), fontsize=7.5, ha="center", va="top")
+    headline(figure, sweep, f"means of {sweep.identity.replications} replications", _finding(form, rows[0]))
     foot(figure, sweep)
     return figure
+
+
+def _finding(form: Shape, measure: Measure) -> str:
+    """The point with the best of the first measure; where neither end is good, how far it goes."""
+    there = [(value, at) for points in form.groups.values() for at in points if (value := at.mean(measure)) is not None]
+    if not there:
+        return ""
+    least, most = (end(there, key=lambda one: one[0]) for end in (min, max))
+    if not measure.better:
+        return f"{measure.title}: {three_digits(least[0])} to {three_digits(most[0])}"
+    value, at = least if measure.better == "low" else most
+    return f"best {measure.label}: {three_digits(value)} {measure.unit} at {at.name}"
 
 
 def _scale(known: Sequence[float]) -> "Normalize":

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kvsim.reporting.finding import three_digits
 from kvsim.reporting.style import new_figure
 from kvsim.reporting.sweep.figures.common import (
     AXIS,
@@ -12,6 +13,7 @@ from kvsim.reporting.sweep.figures.common import (
     foot_inches,
     head_inches,
     headline,
+    labelled,
     legend,
     scale_of_values,
     wide,
@@ -19,6 +21,7 @@ from kvsim.reporting.sweep.figures.common import (
 from kvsim.reporting.sweep.measures import Measure
 from kvsim.reporting.sweep.points import At
 from kvsim.reporting.sweep.shape import Shape
+from kvsim.reporting.sweep.sustained import RATE, sustained
 from kvsim.study.sweeps.sweep import Sweep
 from kvsim.study.values import Axis, shown
 
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_PANELS = 3
+
+MOST_SETTINGS = 3
+"""From so many settings on, a line above the figure has no room for the rate that each keeps."""
 
 _PANEL, _TITLE = 1.0, 0.28
 _TICK_LETTERS = 60
@@ -40,6 +46,7 @@ def draw_lines(sweep: Sweep, form: Shape, told: Sequence[Measure]) -> "Figure":
     head, below = head_inches(named), AXIS + foot_inches(sweep)
     height = head + len(panels) * (_TITLE + _PANEL) + below
     figure = new_figure(height)
+    knees = [_knee(sweep, axis, points) for points in form.groups.values()]
     for number, measure in enumerate(panels):
         bottom = height - head - (number + 1) * (_TITLE + _PANEL)
         axes = figure.add_axes((0.1, bottom / height, 0.885, _PANEL / height))
@@ -48,11 +55,17 @@ def draw_lines(sweep: Sweep, form: Shape, told: Sequence[Measure]) -> "Figure":
         values = [value for points in form.groups.values() for at in points for value in at.values(measure)]
         scale_of_values(axes, measure, values)
         _ticks(axes, axis)
+        for look, kept in zip(LOOKS, knees, strict=False):
+            if kept is not None:
+                axes.axvline(kept, color=look[0], linewidth=0.7, linestyle=(0, (4, 2)), zorder=0)
         axes.set_title(measure.title, fontsize=8, fontweight="normal", pad=3)
         axes.tick_params(labelbottom=number == len(panels) - 1)
-    axes.set_xlabel(axis.key)
+    axes.set_xlabel(labelled(axis))
     count = sweep.identity.replications
-    headline(figure, sweep, f"mean of {count} replications, band from the least to the most")
+    how = f"mean of {count} replications, band from the least to the most"
+    if any(at.saturated for points in form.groups.values() for at in points):
+        how += "; hollow: the queue grows"
+    headline(figure, sweep, how, _finding(sweep, form, panels))
     if named:
         legend(figure, axes)
     foot(figure, sweep)
@@ -65,11 +78,39 @@ def _line(axes: "Axes", axis: Axis, points: Sequence[At], measure: Measure, look
         return
     colour, marker, size = look
     x = [number for number, _ in found]
-    axes.plot(
-        x, [sum(v) / len(v) for _, v in found], color=colour, marker=marker, markersize=size, label=name, clip_on=False
-    )
+    means = [sum(v) / len(v) for _, v in found]
+    axes.plot(x, means, color=colour, marker=marker, markersize=size, label=name, clip_on=False)
+    grown = [(axis.number(at.changes.get(axis.key)), at.mean(measure)) for at in points if at.saturated]
+    for number, mean in grown:
+        if mean is not None:
+            axes.plot(
+                number, mean, color=colour, marker=marker, markersize=size, markerfacecolor="white", clip_on=False
+            )
     low, high = [min(values) for _, values in found], [max(values) for _, values in found]
     axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
+
+
+def _knee(sweep: Sweep, axis: Axis, points: Sequence[At]) -> float | None:
+    """Where the axis is the rate: the largest that these points keep."""
+    if axis.key != RATE:
+        return None
+    kept = [one.kept for one in sustained(sweep, points) if one.kept is not None]
+    numbers = {shown(value): axis.number(value) for value in axis.values}
+    return max((numbers[rate] for rate in kept), default=None)
+
+
+def _finding(sweep: Sweep, form: Shape, panels: Sequence[Measure]) -> str:
+    """Which rates are kept; of any other axis, how far the first measure goes."""
+    axis, points = form.axes[0], [at for group in form.groups.values() for at in group]
+    found = sustained(sweep, points) if axis.key == RATE else []
+    if found:
+        said = [f"{one.name} {one.text}".strip() for one in found]
+        dashed = f"dashed: the largest rate{'s' if len(said) > 1 else ''} kept"
+        return f"{dashed}; {'; '.join(said)}" if len(said) < MOST_SETTINGS else dashed
+    values = [mean for at in points if (mean := at.mean(panels[0])) is not None] if panels else []
+    if not values:
+        return ""
+    return f"{panels[0].title}: {three_digits(min(values))} to {three_digits(max(values))}"
 
 
 def _ticks(axes: "Axes", axis: Axis) -> None:

@@ -171,7 +171,8 @@ def test_a_comparison_has_a_panel_for_each_on_the_same_axes():
 def test_what_differs_between_the_runs_of_a_comparison_is_said_with_their_names():
     one, other = fake_result("one"), fake_result("other")
     other.provenance["pool"] = "from the card"
-    foot = texts(memory_side_by_side([one, other]))[-1].replace("\n", " ")
+    told = texts(memory_side_by_side([one, other]))
+    foot = next(text for text in told if text.startswith("kvsim ")).replace("\n", " ")
     assert "pool: given: 2,588 blocks (one)" in foot
     assert "pool: from the card (other)" in foot
     assert "runs) · pool" in foot
