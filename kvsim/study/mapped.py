@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from kvsim.engine.addresses import can_follow
 from kvsim.metrics.result import Result
 from kvsim.scenario.build import build
 from kvsim.scenario.resolve import Scenario
@@ -14,9 +15,9 @@ MOST_TOKENS = 250_000
 
 
 def has_addresses(scenario: Scenario, seed: int | None = None) -> bool:
-    """Its slots can be followed: one replica, whose slots keep no contents once their request has left."""
+    """Its slots can be followed: it is one replica, and keeps regions or blocks."""
     simulation = build(scenario, scenario.seed if seed is None else seed)
-    return simulation.routing is None and not simulation.scheduler.allocator.caches
+    return simulation.routing is None and can_follow(simulation.scheduler.allocator)
 
 
 def with_addresses(
