@@ -5,13 +5,14 @@
 # make cuda-check  the CUDA harness without a GPU: emulated, with planted bugs, sanitized, under nvcc (under 5 minutes)
 # make gpu-session the same program on a GPU: checks, sanitizers, quick, full, fit (under 8 minutes)
 # make check    lint, types, import contracts
-# make reports  rebuilds the committed figures in reports/
+# make reports  makes the committed reports again, under the versions of reports/constraints.txt (under 4 minutes)
+# make reports-twice  makes them twice elsewhere: equal to each other, and to what is committed
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: demo test test-all bench cuda-check gpu-session check lint types contracts reports clean
+.PHONY: demo test test-all bench cuda-check gpu-session check lint types contracts reports reports-twice clean
 
 demo: $(VENV)/.installed
 	$(BIN)/kvsim compare scenarios/azure-conversation.yaml
@@ -51,22 +52,19 @@ types: $(VENV)/.installed-dev
 contracts: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
-reports: $(VENV)/.installed
-	$(BIN)/kvsim compare scenarios/azure-conversation.yaml -o reports/azure-conversation
-	$(BIN)/kvsim compare scenarios/agents.yaml -o reports/agents
-	$(BIN)/kvsim compare scenarios/pagedattention-fig2.yaml -o reports/pagedattention-fig2
-	$(BIN)/kvsim compare scenarios/host-share.yaml -o reports/host-share
-	$(BIN)/kvsim capacity --model llama-3.1-8b --gpu H100 --engine vllm@0.19 -o reports/capacity/llama-3.1-8b
-ifdef KVSIM_DATA
-	$(BIN)/kvsim capacity --check-csv $(KVSIM_DATA)/measured/capacity_logs.csv -o reports/capacity \
-		--expected kvsim/capacity/answers/data/expected_errors.json
-	$(BIN)/kvsim validate --data $(KVSIM_DATA) -o reports/validation --expected kvsim/timing/data/expected_errors.json
-	cd $(KVSIM_DATA)/traces && $(abspath $(BIN))/kvsim hit-curve mooncake/conversation_trace.jsonl.gz --policy all \
-		--model llama-3.1-8b -o $(CURDIR)/reports/hit-curve
-endif
+reports: $(VENV)-reports/.installed
+	$(VENV)-reports/bin/python reports/rebuild.py
+	$(VENV)-reports/bin/kvsim validate --envelope reports/validity/README.md
+
+# Twice into folders of their own, which must be equal, and equal to what is committed.
+reports-twice: $(VENV)-reports/.installed
+	$(VENV)-reports/bin/python reports/rebuild.py --to runs/reports-once
+	$(VENV)-reports/bin/python reports/rebuild.py --to runs/reports-twice
+	diff -r runs/reports-once runs/reports-twice
+	for made in runs/reports-once/*; do diff -r $$made reports/$$(basename $$made) || exit 1; done
 
 clean:
-	rm -rf $(VENV) runs
+	rm -rf $(VENV) $(VENV)-reports runs
 
 $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)
@@ -79,3 +77,8 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml
 $(VENV)/.installed-dev: $(VENV)/.created pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	touch $@ $(VENV)/.installed
+
+$(VENV)-reports/.installed: reports/constraints.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)-reports
+	$(VENV)-reports/bin/python -m pip install --quiet --disable-pip-version-check -c reports/constraints.txt -e .
+	touch $@

@@ -93,6 +93,7 @@ def requests_table(count):
         "ttft_s": [None if no else 0.7 for no in rejected],
         "tpot_s": [None if no else 3.3 / 99 for no in rejected],
         "e2e_s": [None if no else 4.0 for no in rejected],
+        "replica": [0] * len(rejected),
     }
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from kvsim.metrics.result import Result, to_json
 from kvsim.reporting.comparison import Group, Row, comparison_table
 from kvsim.reporting.finding import finding, ledger, legend, measured, shared, sources
+from kvsim.reporting.tenants import tenant_table
+from kvsim.reporting.ttft import ttft_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,8 +47,23 @@ def print_results(args: argparse.Namespace, results: Sequence[Result]) -> None:
     for first, last in _column_runs(groups, [result.name for result in results], out.width):
         out.print()
         out.print(_results_table(groups, [result.name for result in results], first, last))
+    if len(results) == 1:
+        _print_parts(out, results[0])
     out.print()
     print_sources(out, results)
+
+
+def _print_parts(out: "Console", result: Result) -> None:
+    """Print one run in its parts: what each tenant got, and what the time to first token is made of."""
+    tenants = tenant_table(result)
+    if tenants is not None:
+        for first, last in _column_runs(tenants.groups, tenants.names, out.width):
+            out.print()
+            out.print(_results_table(tenants.groups, tenants.names, first, last))
+        print_text(out, tenants.note, "dim")
+    out.print()
+    for line in ttft_line(result):
+        print_text(out, line)
 
 
 def print_sources(out: "Console", results: Sequence[Result]) -> None:

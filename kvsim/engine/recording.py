@@ -117,7 +117,6 @@ class Recording:
 
     def resumed(self, now_ps: int, journey: Journey) -> None:
         """A preempted request is back from host memory, and decodes if it did."""
-        journey.blocked_cause = None
         self.requests.resumed(now_ps, journey)
         self.duplicates.holds(journey.sequence, journey.sequence.written)
         if journey.sequence.decoding:

@@ -93,6 +93,8 @@ class Replica:
         """Samples whose prompt is still being computed, by the sequence that they will be."""
         self._leaving: list[Journey] = []
         """Requests whose client has gone; what runs of them by then leaves at the end of the step."""
+        self._shuts_down = False
+        """It is let go, and leaves nothing behind when the step in progress is over."""
         self.between_steps: Callable[[], None] | None = None
         """Called when a step is over and the next is not begun, if somebody wants something of an idle engine."""
 
@@ -177,6 +179,20 @@ class Replica:
     def more_come(self) -> None:
         """See `Door`."""
         self.exhausted = False
+
+    def shut_down(self) -> None:
+        """Its process ends, with nobody left in it: whatever is cached is gone. Mutates."""
+        if not self.allocator.caches:
+            return
+        if self._next is not None:
+            self._shuts_down = True
+        elif self.scheduler.flush():
+            self.recording.memory.emptied(self.clock.now_ps)
+
+    def start_up(self) -> None:
+        """It takes requests from now on; what it has to leave behind it has. Mutates."""
+        if self._shuts_down:
+            self._leave_nothing()
 
     @property
     def held_slots(self) -> int:
@@ -266,8 +282,14 @@ class Replica:
     def _rest(self) -> None:
         """Nothing runs from now on."""
         self._next = None
+        if self._shuts_down:
+            self._leave_nothing()
         self.recording.memory.rest(self.clock.now_ps, self.allocator.usage().cached)
         self._note_addresses(stalled=True)
+
+    def _leave_nothing(self) -> None:
+        self._shuts_down = False
+        self.scheduler.flush()
 
     def _step(self, now: int) -> Flight | None:
         """Begin one step, and plan the one after it where two are in flight; None when there is nothing to do."""

@@ -84,6 +84,7 @@ TABLES: Mapping[str, TableForm] = {
             "ttft_s": Column("double", "time to first token: queue + prefill, seconds"),
             "tpot_s": Column("double", "time per output token after the first, seconds; finished requests only"),
             "e2e_s": Column("double", "arrival to end, seconds"),
+            "replica": Column("int64", "number of the replica that it came to, from 0; 0 where there is one"),
         },
     ),
     "steps": TableForm(

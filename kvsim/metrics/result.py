@@ -221,7 +221,9 @@ class Result:
         known = TYPES[table]
         if set(columns) - set(known):
             raise ValueError(f"tables[{table!r}] has no column {sorted(set(columns) - set(known))[0]!r}")
-        whole = {name: columns.get(name, ()) for name in known}
+        # Tables that were saved before a column was added have nothing there.
+        nothing = [None] * len(next(iter(columns.values()), ()))
+        whole = {name: columns.get(name, nothing) for name in known}
         lengths = {name: len(values) for name, values in whole.items()}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"tables[{table!r}] has columns of unequal length: {lengths}")

@@ -15,6 +15,7 @@ from kvsim.metrics.memory import AddressLog
 from kvsim.metrics.prefix import Reuse, prefix_metrics
 from kvsim.metrics.requests import Marks
 from kvsim.metrics.requests.refusals import Refusals
+from kvsim.metrics.tenants import tenant_metrics
 from kvsim.metrics.window import Totals
 from kvsim.request import PS_PER_S
 from kvsim.step import CAUSES, CLASSES, ENDS, Upkeep
@@ -192,14 +193,27 @@ def metrics(run: Run) -> dict[str, Any]:
         "e2e_s": spread(marks.e2e_ps(done)),
         "output_tokens_per_s": _ratio(totals.tokens * PS_PER_S, length_ps),
         "requests_per_s": _ratio(sum(out) * PS_PER_S, length_ps),
-        "goodput_per_s": _ratio(_good(marks, out, run.slo) * PS_PER_S, length_ps) if run.slo.any else None,
+        "goodput_per_s": _goodput_per_s(marks, out, run.slo, length_ps),
         "slo_classes": _by_class(marks, inside, out, run.slo, length_ps),
+        **tenant_metrics(
+            marks,
+            inside,
+            out,
+            spread=spread,
+            goodput_per_s=lambda own: _goodput_per_s(marks, own, run.slo, length_ps),
+            pool_token_ps=pool * run.end_ps,
+            caches=run.caches,
+        ),
         "simulated_s": run.end_ps / PS_PER_S,
         "steps": run.memory.steps,
         "clipped_outputs": log.clipped,
         "window_s": [opened_ps / PS_PER_S, closes_ps / PS_PER_S],
         "measured_s": length_ps / PS_PER_S,
     }
+
+
+def _goodput_per_s(marks: Marks, out: bytearray, slo: Slo, length_ps: int) -> float | None:
+    return _ratio(_good(marks, out, slo) * PS_PER_S, length_ps) if slo.any else None
 
 
 def _good(marks: Marks, out: bytearray, slo: Slo) -> int:

@@ -35,14 +35,19 @@ def slim_png(data: bytes) -> bytes:
     from PIL import Image
 
     picture = Image.open(io.BytesIO(data)).convert("RGB")
-    red, green, blue = np.moveaxis(np.asarray(picture).astype(np.int32), 2, 0)
-    colours, at, counts = np.unique(red << 16 | green << 8 | blue, return_inverse=True, return_counts=True)
+    dots = np.asarray(picture).astype(np.int32) @ np.array([1 << 16, 1 << 8, 1], dtype=np.int32)
+    flat = dots.ravel()
+    # Most dots are as the one before them, and only where they change there is something to sort.
+    starts = np.flatnonzero(np.diff(flat, prepend=-1))
+    lengths = np.diff(starts, append=len(flat))
+    colours, which = np.unique(flat[starts], return_inverse=True)
+    counts = np.bincount(which, weights=lengths)
     parts = np.stack([colours >> 16, colours >> 8 & 255, colours & 255], axis=1)
     # The same order each time where as many dots have one as another.
     kept = parts[np.lexsort((colours, -counts))[:PALETTE]]
     nearest = ((parts[:, None, :] - kept[None, :, :]) ** 2).sum(axis=2).argmin(axis=1).astype(np.uint8)
-    slim = Image.fromarray(nearest[at.reshape(red.shape)], mode="P")
+    slim = Image.fromarray(np.repeat(nearest[which], lengths).reshape(dots.shape), mode="P")
     slim.putpalette(kept.astype(np.uint8).tobytes())
     out = io.BytesIO()
-    slim.save(out, format="PNG", optimize=True, dpi=picture.info.get("dpi"))
+    slim.save(out, format="PNG", dpi=picture.info.get("dpi"))
     return out.getvalue()

@@ -34,8 +34,8 @@ INK = "#222222"
 PALE_INK = "#6A6A6A"
 ALARM = CLASS_COLOURS["external"]
 
-WIDTH_INCHES = 4.8
-"""Set for a text column: scaled down to 3.4 inches, the smallest type still measures 5 points."""
+WIDTH_INCHES = 4.75
+"""Set for a text column: scaled down to 3.4 inches, the smallest type (7 points) still measures 5."""
 
 PNG_DOTS_PER_INCH = 200
 _POINTS_PER_INCH = 72
@@ -45,11 +45,11 @@ _SUBPIXELS = 64.0
 """Parts of a dot that a font's widths are told in."""
 _SLACK = 0.97
 """Of the width a line may take: screens round the widths of letters up."""
-FOOTER_LINE_INCHES = 0.115
+FOOTER_LINE_INCHES = 0.123
 """Height of a line of the footer's type."""
-FOOTER_LETTERS = 90
+FOOTER_LETTERS = 80
 """Letters of the footer's type that fit in a line of `WIDTH_INCHES` whatever they are; `foot_text` measures them."""
-FOOTER_POINTS = 6.5
+FOOTER_POINTS = 7
 """Size of the footer's type."""
 MARGIN_INCHES = 0.06
 """Between an edge of a figure and the text there."""
@@ -175,8 +175,12 @@ FORMATS: Mapping[str, Mapping[str, str | None]] = {
 def figure_bytes(figure: "Figure", form: str) -> bytes:
     """The figure as a file of this form, of `FORMATS`; equal figures give equal bytes."""
     stream = io.BytesIO()
+    # A picture is packed when it is slim, and only then.
+    how: dict[str, Any] = {"pil_kwargs": {"compress_level": 1}} if form == "png" else {}
     with house_style():
-        figure.savefig(stream, format=form, dpi=PNG_DOTS_PER_INCH, metadata=dict(FORMATS[form]), facecolor="white")
+        figure.savefig(
+            stream, format=form, dpi=PNG_DOTS_PER_INCH, metadata=dict(FORMATS[form]), facecolor="white", **how
+        )
     written = stream.getvalue()
     if form == "png":
         return slim_png(written)

@@ -59,7 +59,7 @@ def draw_trace(found: Inspection) -> "Figure":
             f"(format {report.format}) · prefix identity {report.prefix_identity}"
         )
         lines = foot_text(text)
-        figure.text(0.012, 0.03 / height, lines, fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25)
+        figure.text(0.012, 0.03 / height, lines, fontsize=7, color=PALE_INK, va="bottom", linespacing=1.25)
     return figure
 
 

@@ -46,7 +46,7 @@ def expected_error(timing: str, model: Model, card: Gpu, engine: str, version: s
     kind = "moe" if model.moe_layers else "dense"
     generation = measured_engine(engine, version)
     for unseen, on, under in _ladder(timing, card.name, generation):
-        for one in _classes():
+        for one in error_classes():
             asked = (timing, unseen, kind, on, under)
             if (one.timing, one.unseen, one.kind, one.gpu, one.engine) == asked and _fits(one, card):
                 return _record(one, _basis(one))
@@ -100,6 +100,7 @@ def _basis(one: Class) -> str:
 
 
 @cache
-def _classes() -> tuple[Class, ...]:
+def error_classes() -> tuple[Class, ...]:
+    """Every class of which anything is known, the closest to a run first."""
     table = json.loads(files("kvsim.timing").joinpath("data/expected_errors.json").read_text("utf-8"))
     return tuple(Class(**(one | {"gpus": tuple(one["gpus"])})) for one in table["classes"])

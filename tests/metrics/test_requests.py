@@ -176,6 +176,7 @@ def test_a_record_holds_the_request_and_what_became_of_it():
         "session": None,
         "turn": None,
         "slo_class": "",
+        "away_ps": 0,
     }
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from kvsim import Scenario, run
+from kvsim.engine.replica import Replica
 from kvsim.errors import InputError
 from kvsim.scenario.build import build
 from kvsim.study.fleet import _simulate
@@ -113,3 +114,47 @@ def test_the_share_of_a_pool_that_is_none_cannot_be_what_a_fleet_scales_by():
     with pytest.raises(InputError, match=r"fleet\.autoscale\.metric: kv_use is the share of a pool.*write waiting"):
         scenario(allocator="no-cache")
     scenario(allocator="no-cache", rule={"metric": "waiting", "target": 4})
+
+
+CACHED = {"allocator": {"name": "paged", "prefix_caching": True}}
+SHARED = {"prefix": {"tokens": 200, "groups": 4}}
+
+
+def cached(router="least-requests", **changes):
+    given = scenario(router, **CACHED, **changes).to_dict()
+    given["workload"] |= SHARED
+    return Scenario.from_dict(given, name="here")
+
+
+@pytest.mark.parametrize("engine", ["vllm@0.33-sync", "vllm@0.33"])
+def test_whoever_was_let_go_starts_again_with_an_empty_cache(engine, monkeypatch):
+    again = {"process": "stages", "stages": [
+        {"duration": "50s", "rate": "12/s"}, {"duration": "100s", "rate": "1/s"}, {"duration": "50s", "rate": "12/s"},
+    ]}  # fmt: skip
+    started = []
+    start_up = Replica.start_up
+
+    def noted(self):
+        start_up(self)
+        started.append((self._number, self.allocator.usage().cached, self.recording.memory.steps))
+
+    monkeypatch.setattr(Replica, "start_up", noted)
+    case = cached(engine=engine).to_dict()
+    case["workload"] |= {"arrivals": again, "requests": 1200}
+    result = run(Scenario.from_dict(case, name="here"), check=True)
+    assert any(steps for _, _, steps in started), "somebody starts again who has served before"
+    assert not any(slots for _, slots, _ in started)
+    assert result.metrics["hit_tokens"] > 0
+
+
+@pytest.mark.parametrize(("router", "engine"), [("least-requests", "vllm@0.33"), ("prefix-aware", "vllm@0.33-sync")])
+def test_leaping_is_stepping_while_replicas_lose_their_caches(router, engine):
+    case = cached(router, engine=engine)
+    leaping, stepping = (run(case, stepwise=one, check=True) for one in (False, True))
+    assert leaping.requests.equals(stepping.requests)
+    assert leaping.summary == stepping.summary
+
+
+def test_what_a_replica_leaves_behind_is_not_cached_while_it_is_off():
+    shares = run(cached()).replicas.cached_share
+    assert shares[0] > 3 * shares[5]

@@ -155,6 +155,12 @@ def test_a_fleet_is_the_mean_of_its_replicas():
     assert result.metrics["mean_running"] == pytest.approx(result.replicas.mean_running.sum())
 
 
+def test_a_request_says_which_replica_it_came_to():
+    result = run(scenario(replicas=3))
+    assert result.requests.replica.tolist() == [number % 3 for number in range(90)]
+    assert run(scenario(replicas=None)).requests.replica.tolist() == [0] * 90
+
+
 def test_a_replica_that_nobody_comes_to_is_idle_all_the_time():
     result = run(scenario(replicas=5, workload={"rate": "1/s", "requests": 2, "prompt_tokens": 9, "output_tokens": 9}))
     assert result.replicas.finished.tolist() == [1, 1, 0, 0, 0]
@@ -216,6 +222,10 @@ def test_the_tables_that_a_fleet_has_not_say_why():
         ({"fleet": {"replicas": 2, "router": {"name": "random", "min_match": 0.5}}}, "nothing that random knows of"),
         ({"fleet": {"replicas": 2, "router": "prefix-aware"}}, "these cache nothing"),
         ({"fleet": {"replicas": 2}, "window": {"until": "saturated"}}, "at different times"),
+        (
+            {"fleet": {"replicas": 2, "router": "least-kv"}, "allocator": "no-cache", "pool": None},
+            "keeps none: it would",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_told(changes, said):

@@ -24,7 +24,7 @@ CLASSES = {
 
 def expected_error(made: Plan) -> dict[str, Any]:
     """The error to expect of the plan's KV tokens, as shares, with the class that they are of in words."""
-    table = _table()
+    table = error_table()
     given, stage = made.deployment.given, made.stage
     known = given.kv_memory or given.num_gpu_blocks or (given.activation and given.non_torch)
     share = table["tight_share"]
@@ -52,7 +52,8 @@ def table_of(checked: Mapping[str, Any], tight_share: float) -> dict[str, Any]:
 
 
 @cache
-def _table() -> dict[str, Any]:
+def error_table() -> dict[str, Any]:
+    """The data file: `classes` by name, and `tight_share`."""
     text = files("kvsim.capacity.answers").joinpath("data/expected_errors.json").read_text("utf-8")
     table: dict[str, Any] = json.loads(text)
     return table

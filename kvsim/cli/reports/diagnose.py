@@ -130,9 +130,12 @@ def _print(args: argparse.Namespace, found: "Diagnosis") -> None:
     from kvsim.cli.show import Justify, console, print_rows, print_sources, print_text
     from kvsim.reporting.diagnosis import cure_rows, pressure_rows, verdict
     from kvsim.reporting.diagnosis.table import headings
+    from kvsim.reporting.finding import measured
 
     out = console(args)
     print_text(out, verdict(found))
+    for line in measured(found.result):
+        print_text(out, line, "dim")
     out.print()
     pressures: list[tuple[str, Justify]] = [("pressure", "left"), ("% of\ntaken", "right"), ("measured", "left")]
     print_rows(args, pressures, pressure_rows(found.pressures))

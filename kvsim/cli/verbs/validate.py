@@ -43,6 +43,12 @@ def add(subparsers: Any) -> None:
         help="write the errors of served runs by class there, which `run`, `compare` and figures state (needs served "
         "tables in DIR)",
     )
+    parser.add_argument(
+        "--envelope",
+        metavar="FILE",
+        help="write the page on the validity envelope there: ranges, errors and sources of all that kvsim comes with; "
+        "scores nothing",
+    )
     add_output_options(parser, "print the scores as JSON, and nothing else")
     parser.set_defaults(execute=execute)
 
@@ -51,6 +57,8 @@ def execute(args: argparse.Namespace) -> int:
     """Score, write, print."""
     import os
 
+    if args.envelope is not None:
+        return _write_envelope(args)
     one_thread()
     from kvsim.cli.show import print_json
     from kvsim.study.validation.validate import sample_folder, validate
@@ -82,6 +90,23 @@ def execute(args: argparse.Namespace) -> int:
         print_json(found)
     else:
         _print(args, found)
+    return 0
+
+
+def _write_envelope(args: argparse.Namespace) -> int:
+    """The page that needs no measurements: what is fitted, and what the fits were found to be worth."""
+    from kvsim.errors import InputError
+    from kvsim.metrics.result import write_whole
+    from kvsim.reporting.run_folder import check_file
+    from kvsim.reporting.validity.page import validity_page
+
+    for option, given in (("--data", args.data), ("--calibration", args.calibration), ("-o", args.folder),
+                          ("--expected", args.expected), ("--json", args.json or None)):  # fmt: skip
+        if given is not None:
+            raise InputError(f"--envelope: the page is of what comes with kvsim; leave {option} out")
+    check_file(args.envelope, "--envelope")
+    write_whole(Path(args.envelope), validity_page().encode())
+    print(f"written to {args.envelope}")
     return 0
 
 

@@ -18,8 +18,8 @@ class Scaling:
 
     Of n replicas that take requests, with `value` the mean of `metric` over them, ceil(n x value / target) are wanted,
     and no change where value / target is within `tolerance` of 1; never fewer than `least` or more than there are. A
-    replica more takes its first request `start_up_ps` later, with an empty cache where it is a new one; one fewer is
-    let go only when none more was wanted over the last `settle_ps`, and serves to the end whom it has.
+    replica more takes its first request `start_up_ps` later, with an empty cache; one fewer is let go only when none
+    more was wanted over the last `settle_ps`, serves to the end whom it has, and leaves nothing cached.
     Source: kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale (algorithm, default tolerance and
     stabilization window; Apache-2.0 and CC BY 4.0).
     """
@@ -100,6 +100,7 @@ class Autoscaler:
         def starts(_: Event) -> None:
             # Unless it was called off in between.
             if self.ready == number < self._ordered:
+                self._replicas[number].start_up()
                 self.ready = number + 1
                 self._note()
 
@@ -109,6 +110,7 @@ class Autoscaler:
         now = self._clock.now_ps
         for number in [one for one in self._since_ps if one >= self._ordered and not self._replicas[one].live]:
             self._paid_ps[number] += now - self._since_ps.pop(number)
+            self._replicas[number].shut_down()
 
     def _value(self) -> float:
         ready = self._replicas[: self.ready]

@@ -14,6 +14,7 @@ class Journey:
     __slots__ = (
         "allowed",
         "asked_tokens",
+        "away_ps",
         "blocked_cause",
         "ended",
         "first_scheduled_ps",
@@ -24,7 +25,7 @@ class Journey:
         "last_token_ps",
         "limit",
         "lost_tokens",
-        "preemption",
+        "open_loss",
         "preemptions",
         "recomputed_tokens",
         "regret_tokens",
@@ -48,9 +49,11 @@ class Journey:
         self.high_water = 0
         """Most tokens it ever had written: what is written below that is computed again."""
         self.preemptions = 0
-        self.preemption: int | None = None
-        """Number of the preemption that it has not come back from, in the log; None: it has."""
         self.lost_tokens = 0
+        self.away_ps = 0
+        """How long it was preempted, in all."""
+        self.open_loss: int | None = None
+        """Which of all preemptions of the run, counted from 0, it has not come back from yet."""
         self.swapped_tokens = 0
         self.recomputed_tokens = 0
         self.asked_tokens = 0

@@ -35,8 +35,8 @@ class RequestLog:
         """How many of `ended` and `events` the marks know already."""
         self._handed_over = self._preempted = 0
         """Records, and preemptions, that are kept no more."""
-        self._away: dict[int, None] = {}
-        """Preemptions after which the request has not come back yet, by number, in the order of time."""
+        self._open_losses: dict[int, None] = {}
+        """Those of the preemptions, counted from 0, whose requests have not come back, the oldest first."""
         self.arrived = 0
         self.last_arrival_ps = 0
         self.clipped = 0
@@ -87,29 +87,18 @@ class RequestLog:
 
     def preempted(self, now_ps: int, journey: Journey, lost_tokens: int, swapped_tokens: int = 0) -> None:
         """A running request lost its KV, or had it moved to host memory."""
-        self._settle(journey)
-        journey.preemption = self.preemptions
-        self._away[journey.preemption] = None
+        self._close_loss(now_ps, journey)
+        journey.open_loss = self.preemptions
+        self._open_losses[journey.open_loss] = None
         self.losses.append(Loss(now_ps, journey.request.id, lost_tokens, swapped_tokens))
-        if next(iter(self._away)) - self._preempted >= self._most:
-            self._hand_over_losses(next(iter(self._away)) - self._preempted)
+        # What may still change is kept, and everything after it, so that they stay in order.
+        ready = next(iter(self._open_losses)) - self._preempted
+        if ready >= self._most:
+            self._hand_over_losses(ready)
         journey.preemptions += 1
         journey.lost_tokens += lost_tokens
         journey.swapped_tokens += swapped_tokens
         journey.high_water = max(journey.high_water, lost_tokens)
-
-    def resumed(self, now_ps: int, journey: Journey) -> None:
-        """A preempted request runs again."""
-        if journey.preemption is not None:
-            number = journey.preemption - self._preempted
-            self.losses[number] = self.losses[number]._replace(resumed_ps=now_ps)
-            self._settle(journey)
-
-    def _settle(self, journey: Journey) -> None:
-        """Nothing more will become of its last preemption."""
-        if journey.preemption is not None:
-            del self._away[journey.preemption]
-            journey.preemption = None
 
     def admitted(
         self,
@@ -132,6 +121,21 @@ class RequestLog:
             journey.rehit_tokens += hit_tokens
             self.rehit_layers = added(self.rehit_layers, layers)
 
+    def resumed(self, now_ps: int, journey: Journey) -> None:
+        """A preempted request runs again."""
+        journey.blocked_cause = None
+        place = journey.open_loss
+        if place is not None:
+            kept = place - self._preempted
+            self.losses[kept] = self.losses[kept]._replace(resumed_ps=now_ps)
+            self._close_loss(now_ps, journey)
+
+    def _close_loss(self, now_ps: int, journey: Journey) -> None:
+        if journey.open_loss is not None:
+            journey.away_ps += now_ps - self.losses[journey.open_loss - self._preempted].time_ps
+            del self._open_losses[journey.open_loss]
+            journey.open_loss = None
+
     def written(self, journey: Journey, before: int, tokens: int) -> None:
         """A chunk is written: what lies below the high water mark was computed before."""
         if before < journey.high_water:
@@ -139,7 +143,7 @@ class RequestLog:
 
     def end(self, now_ps: int, journey: Journey, end: str, generated: int) -> Ended | None:
         """A request, or one sample of it, has ended for good; the record if the whole request has."""
-        self._settle(journey)
+        self._close_loss(now_ps, journey)
         if journey.several is None:
             record = _record(now_ps, journey, end, generated)
         else:
@@ -196,11 +200,11 @@ class RequestLog:
         self.events, self._counted = [], 0
 
     def _hand_over_losses(self, count: int) -> None:
-        """Give the first `count` away, of which it is known when their requests came back."""
+        """The first so many of those that are kept."""
         assert self._into is not None
         self._preempted += count
         self._into.losses(self.losses[:count])
-        self.losses = self.losses[count:]
+        del self.losses[:count]
 
 
 def _record(now_ps: int, journey: Journey, end: str, generated: int) -> Ended:
@@ -231,6 +235,7 @@ def _record(now_ps: int, journey: Journey, end: str, generated: int) -> Ended:
         session=request.session,
         turn=None if request.session is None else request.turn,
         slo_class=request.slo_class,
+        away_ps=journey.away_ps,
     )
 
 
@@ -256,6 +261,7 @@ def _record_of_all(now_ps: int, samples: list[Journey]) -> Ended:
         rehit_tokens=sum(sample.rehit_tokens for sample in samples),
         hit_layers=added(*(sample.hit_layers for sample in samples)),
         regret_tokens=sum(sample.regret_tokens for sample in samples),
+        away_ps=sum(sample.away_ps for sample in samples) // len(samples),
     )
 
 

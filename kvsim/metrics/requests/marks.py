@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress
 
 from kvsim.metrics.requests.records import Ended, Event
+from kvsim.metrics.requests.tenants import Tenants
 from kvsim.step import ENDS
 
 _NEVER = -1
@@ -19,10 +20,10 @@ class _Piece:
 
     __slots__ = (
         *("arrival_ps", "asked", "end", "end_ps", "first_token_ps", "gaps", "hit", "regret", "scheduled_ps"),
-        "slo_class",
+        *("slo_class", "whose"),
     )
 
-    def __init__(self, records: Sequence[Ended], *, caches: bool, classes: Mapping[str, int]) -> None:
+    def __init__(self, records: Sequence[Ended], *, caches: bool, classes: Mapping[str, int], tenants: Tenants) -> None:
         self.arrival_ps = array("q", [record.arrival_ps for record in records])
         self.scheduled_ps = array("q", [_mark(record.first_scheduled_ps) for record in records])
         self.first_token_ps = array("q", [_mark(record.first_token_ps) for record in records])
@@ -36,6 +37,7 @@ class _Piece:
             self.regret = _narrow([record.regret_tokens for record in records])
         if classes:
             self.slo_class = _narrow([classes.get(record.slo_class, 0) for record in records])
+        self.whose = tenants.add(records)
 
 
 class Marks:
@@ -53,6 +55,7 @@ class Marks:
         """Allocations that could not be met, by cause."""
         self.lost_tokens = self.recomputed_tokens = self.swapped_tokens = 0
         self.hit_tokens = self.rehit_tokens = self.regret_tokens = 0
+        self.tenants = Tenants()
         self._caches = caches
         self._pieces: list[_Piece] = []
 
@@ -66,6 +69,7 @@ class Marks:
             whole._pieces += one._pieces
             whole.ends.update(one.ends)
             whole.causes.update(one.causes)
+            whole.tenants.join(one.tenants)
             for name in _SUMS:
                 setattr(whole, name, getattr(whole, name) + getattr(one, name))
         return whole
@@ -74,7 +78,7 @@ class Marks:
         """These have ended. Mutates."""
         if not records:
             return
-        self._pieces.append(_Piece(records, caches=self._caches, classes=self._classes))
+        self._pieces.append(_Piece(records, caches=self._caches, classes=self._classes, tenants=self.tenants))
         self.ends.update([record.end for record in records])
         self.lost_tokens += sum([record.lost_tokens for record in records])
         self.recomputed_tokens += sum([record.recomputed_tokens for record in records])
@@ -116,6 +120,11 @@ class Marks:
         """Those of the chosen that are of this class; None: of no class that has goals of its own."""
         number = 0 if name is None else self._classes[name]
         return bytearray(one and own == number for one, own in zip(chosen, self._column("slo_class"), strict=True))
+
+    def of_tenant(self, name: str, chosen: bytearray) -> bytearray:
+        """Those of the chosen that are this tenant's."""
+        owned = chain.from_iterable(piece.whose.are(name) for piece in self._pieces)
+        return bytearray(one and own for one, own in zip(chosen, owned, strict=True))
 
     # What of those: times in picoseconds, of those that got so far.
 

@@ -41,6 +41,13 @@ class Ended(NamedTuple):
     """None: it stood alone."""
     turn: int | None = None
     slo_class: str = ""
+    away_ps: int = 0
+    """How long it was preempted, in all; of several samples the mean."""
+
+    @property
+    def whose(self) -> str:
+        """Its tenant; where nobody named one, its class of service."""
+        return self.tenant or self.slo_class
 
     @property
     def gaps(self) -> int:
@@ -58,6 +65,22 @@ class Ended(NamedTuple):
         if self.first_token_ps is None or self.first_scheduled_ps is None:
             return None
         return self.first_token_ps - self.first_scheduled_ps
+
+    @property
+    def held_token_ps(self) -> float:
+        """About how many tokens' KV it held for how long: token-picoseconds.
+
+        As if its KV grew evenly, from what was found cached to the whole prompt until the first token, from there to
+        the end of the output; and as if the time that it was preempted had been missing from its end.
+        """
+        if self.first_scheduled_ps is None:
+            return 0.0
+        token_ps = self.end_ps if self.first_token_ps is None else self.first_token_ps
+        decode_ps = max(0, self.end_ps - token_ps - self.away_ps)
+        prefill_ps = max(0, self.end_ps - self.first_scheduled_ps - self.away_ps - decode_ps)
+        written = max(0, self.generated_tokens - self.samples)
+        prompt = (min(self.hit_tokens, self.prompt_tokens) + self.prompt_tokens) * prefill_ps
+        return (prompt + (2 * self.prompt_tokens + written) * decode_ps) / 2
 
     @property
     def ttft_ps(self) -> int | None:

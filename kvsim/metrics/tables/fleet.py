@@ -21,7 +21,10 @@ class FleetTables(MadeTables):
         makers: dict[str, Callable[[], Table]] = {"replicas": lambda: replicas}
         if logs:
             makers |= {
-                "requests": lambda: request_rows(sorted(chain.from_iterable(log.ended for log in logs))),
+                "requests": lambda: request_rows(
+                    list(chain.from_iterable(log.ended for log in logs)),
+                    {record.id: number for number, log in enumerate(logs) for record in log.ended},
+                ),
                 "events": lambda: event_rows(_in_time(chain.from_iterable(log.events for log in logs))),
                 "preemptions": lambda: preemption_rows(_in_time(chain.from_iterable(log.losses for log in logs))),
             }

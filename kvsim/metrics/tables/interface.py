@@ -10,6 +10,10 @@ PIECE_ROWS = 1 << 14
 """Rows of a piece, and of a row group of a table's file."""
 
 
+REPLICA_ROWS = 1 << 10
+"""Rows that a replica of a fleet keeps until they are dropped: some 1 KB each, and there may be thousands of them."""
+
+
 class Pieces(Protocol):
     """Takes what a run has recorded, a piece at a time, each in the order of time. All verbs but `tables` mutate."""
 
@@ -43,7 +47,8 @@ class Pieces(Protocol):
 class Dropped:
     """Keeps nothing: for whoever wants the summary alone."""
 
-    rows = PIECE_ROWS
+    def __init__(self, rows: int = PIECE_ROWS) -> None:
+        self.rows = rows
 
     def requests(self, records: list[Ended]) -> None:
         """See `Pieces`."""
@@ -61,7 +66,7 @@ class Dropped:
 
     def of_replica(self, number: int) -> "Dropped":
         """See `Pieces`."""
-        return self
+        return Dropped(REPLICA_ROWS)
 
     def tables(self) -> "NoTables":
         """None of them."""

@@ -65,7 +65,7 @@ class ParquetPieces:
 
     def of_replica(self, number: int) -> Dropped:
         """See `Pieces`; a fleet is recorded replica by replica, and has no files of its own."""
-        return Dropped()
+        return Dropped().of_replica(number)
 
     def tables(self) -> "FileTables":
         """See `Pieces`. Ends the files."""

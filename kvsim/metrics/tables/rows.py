@@ -20,8 +20,8 @@ Table = dict[str, list[Any]]
 _WIDTH = len(SERIES)
 
 
-def request_rows(ended: Sequence[Ended]) -> Table:
-    """A row for each, in the order of id."""
+def request_rows(ended: Sequence[Ended], replicas: Mapping[int, int] | None = None) -> Table:
+    """A row for each, in the order of id; `replicas` says by id which one it came to (None: there is one)."""
     records = sorted(ended)
     return {
         "id": [r.id for r in records],
@@ -54,6 +54,7 @@ def request_rows(ended: Sequence[Ended]) -> Table:
         "ttft_s": [_seconds(r.ttft_ps) for r in records],
         "tpot_s": [_seconds(r.tpot_ps) for r in records],
         "e2e_s": [(r.end_ps - r.arrival_ps) / PS_PER_S for r in records],
+        "replica": [0 if replicas is None else replicas[r.id] for r in records],
     }
 
 
@@ -169,13 +170,14 @@ def preemption_rows(losses: Sequence[Loss]) -> Table:
 
 def prompt_rows(log: PromptLog) -> Table:
     """A row for each run of each prompt."""
-    return {
+    columns: dict[str, Any] = {
         "request": log.request,
         "start": log.start,
         "stream": log.stream,
         "offset": log.offset,
         "tokens": log.tokens,
     }
+    return columns
 
 
 def address_rows(log: AddressLog) -> Table:

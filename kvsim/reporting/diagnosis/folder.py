@@ -6,7 +6,7 @@ from typing import Any
 from kvsim.metrics.result import to_json, write_whole
 from kvsim.reporting.diagnosis.table import cure_rows, headings, pressure_rows
 from kvsim.reporting.diagnosis.verdict import verdict
-from kvsim.reporting.finding import sources
+from kvsim.reporting.finding import measured, sources
 from kvsim.study.diagnosis.diagnose import Diagnosis
 
 README, NUMBERS, FIGURE = "README.md", "diagnosis.json", "diagnosis"
@@ -36,7 +36,11 @@ def readme(found: Diagnosis) -> str:
     lines += ["", f"| | {' | '.join(heads)} |", f"|---|{'--:|' * len(heads)}"]
     lines += [f"| {_cell(name)} | {' | '.join(cells)} |" for name, cells in cure_rows(found)]
     said = [f"Not to be had: {one.cure.name} ({one.error})." for one in found.refused] + found.notes
-    said += [f"kvsim {found.result.version}, seed {found.result.seed}.", *sources(found.result)]
+    said += [
+        f"kvsim {found.result.version}, seed {found.result.seed}.",
+        *measured(found.result),
+        *sources(found.result),
+    ]
     said += [f"Not modelled: {gap}" for gap in found.result.not_modelled]
     return "\n".join([*lines, "", *(f"- {_cell(one)}" for one in said)]) + "\n"
 

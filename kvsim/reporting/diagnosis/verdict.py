@@ -30,13 +30,31 @@ def verdict(found: Diagnosis) -> str:
         said.append("It has no cure here that is not there already.")
     if best is not None and best is not own:
         said.append(f"More is brought by {_brings(best, found.before)}.")
-    room = None if found.yardstick is None else found.yardstick.gain(found.before)
-    if room is not None and room < FELT:
-        said.append(
-            f"But a pool without bounds changes neither rate nor TTFT p99 by {percent(FELT)} %: memory runs short, and "
-            f"is not what limits this run. {_limit(found.limits)}"
-        )
+    said += _with_room(found)
     return " ".join(said)
+
+
+def _with_room(found: Diagnosis) -> list[str]:
+    """What a pool without bounds would change, where that is nothing, or for the worse."""
+    before, room = found.before, found.yardstick
+    gain = None if room is None else room.gain(before)
+    if room is None or gain is None:
+        return []
+    if gain < FELT:
+        return [
+            f"But a pool without bounds changes neither rate nor TTFT p99 for the better by {percent(FELT)} %: memory "
+            f"runs short, and is not what limits this run. {_limit(found.limits)}"
+        ]
+    if (
+        before.goodput_per_s
+        and room.goodput_per_s is not None
+        and room.goodput_per_s < before.goodput_per_s * (1 - FELT)
+    ):
+        return [
+            f"More memory alone would not do: with a pool without bounds {three_digits(room.mean_running)} run at "
+            f"once, and goodput is {three_digits(room.goodput_per_s)} /s, since fewer requests meet their goals."
+        ]
+    return []
 
 
 def _none(found: Diagnosis) -> str:

@@ -6,6 +6,8 @@ from kvsim.metrics.result import Result
 from kvsim.reporting.comparison import Group, comparison_table
 from kvsim.reporting.exports.interface import Export, Files, Options, Source
 from kvsim.reporting.finding import finding, ledger, legend, measured, shared, sources
+from kvsim.reporting.tenants import tenant_table
+from kvsim.reporting.ttft import ttft_line
 
 
 def _files(source: Source, options: Options) -> Files:
@@ -17,7 +19,14 @@ def markdown(title: str, results: Sequence[Result]) -> Iterator[str]:
     yield f"# {escaped(title)}\n\n{escaped(finding(results))}\n\n"
     yield from table(comparison_table(results), [result.name for result in results])
     yield "\n"
+    for result in results:
+        tenants = tenant_table(result)
+        if tenants is not None:
+            yield f"## {escaped(result.name)}, by tenant\n\n"
+            yield from table(tenants.groups, tenants.names)
+            yield f"\n{escaped(tenants.note)}\n\n"
     said = [*legend(results), *shared([measured(result) for result in results], results)]
+    said += shared([ttft_line(result) for result in results], results)
     said += [f"note: {note}" for note in shared([result.notes for result in results], results)]
     said += shared([sources(result) for result in results], results)
     said += shared([ledger(result) for result in results], results)

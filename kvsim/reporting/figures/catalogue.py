@@ -10,6 +10,7 @@ from kvsim.reporting.figures.catalog.bytes_per_token import bytes_per_token, has
 from kvsim.reporting.figures.catalog.concurrency import concurrency, has_pool
 from kvsim.reporting.figures.catalog.kv_share import has_weights, kv_share
 from kvsim.reporting.figures.interface import FigureKind
+from kvsim.reporting.figures.latency.cost import costs, has_costs
 from kvsim.reporting.figures.latency.distributions import has_latencies, latencies
 from kvsim.reporting.figures.latency.first_token import first_token, has_first_tokens
 from kvsim.reporting.figures.latency.trade_off import has_trade_off, trade_off
@@ -22,6 +23,7 @@ from kvsim.reporting.figures.memory.waste import has_waste, waste
 from kvsim.reporting.figures.prefix.tree_figure import has_prompts, prefix_tree
 from kvsim.reporting.figures.requests.counts import counts
 from kvsim.reporting.figures.requests.preemptions import has_preemptions, preemptions
+from kvsim.reporting.figures.requests.published import has_published, published
 from kvsim.reporting.figures.requests.timeline import has_timeline, timeline
 
 
@@ -73,6 +75,13 @@ FIGURES: tuple[FigureKind, ...] = (
         draw=waste,
     ),
     FigureKind(
+        name="published",
+        title="Published beside simulated",
+        caption="What a paper prints of these runs, beside what came out.",
+        applies=has_published,
+        draw=published,
+    ),
+    FigureKind(
         name="fragmentation",
         title="Holes in the free memory",
         caption="Above, the share of the free slots that lies outside the largest hole; below, how large that hole is.",
@@ -114,6 +123,14 @@ FIGURES: tuple[FigureKind, ...] = (
         caption="Mean time to the first token, as waiting in the queue and computing the prompt.",
         applies=has_first_tokens,
         draw=first_token,
+    ),
+    FigureKind(
+        name="cost",
+        title="What tokens cost against how long people wait",
+        caption="US dollars per million output tokens against the 99th percentiles of TTFT and TPOT; those that no "
+        "other beats in both are joined.",
+        applies=has_costs,
+        draw=costs,
     ),
     FigureKind(
         name="trade_off",

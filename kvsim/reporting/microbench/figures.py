@@ -53,7 +53,7 @@ def figure_of(spec: Spec, fits: Sequence[FamilyFit], device: Device, foot: str, 
     figure.text(0.012, 1 - 0.16 / height, spec.title, weight="bold", fontsize=9.5, va="center")
     if stamp is not None:
         figure.text(0.012, 1 - 0.33 / height, stamp, color=ALARM, weight="bold", fontsize=7.5, va="center")
-    figure.text(0.012, 0.01, foot, fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25)
+    figure.text(0.012, 0.01, foot, fontsize=7, color=PALE_INK, va="bottom", linespacing=1.25)
     return figure
 
 
@@ -72,7 +72,7 @@ def _times(axes: Any, spec: Spec, curves: Sequence[Curve], device: Device) -> No
     axes.set_yticks(*_ticks(low / 1.3, high * 1.3, time_of))
     axes.set_ylabel("time")
     axes.plot([], [], "o", color=PALE_INK, markersize=3.2, label="points: medians; lines: the fit")
-    axes.legend(fontsize=6, ncols=LEGEND_COLUMNS, loc="lower left", bbox_to_anchor=(-0.02, 1.0), handlelength=1.4,
+    axes.legend(fontsize=7, ncols=LEGEND_COLUMNS, loc="lower left", bbox_to_anchor=(-0.02, 1.0), handlelength=1.4,
                 columnspacing=1.0, labelspacing=0.25, borderaxespad=0.1)  # fmt: skip
 
 
@@ -171,7 +171,7 @@ def _show_factors(axes: Any, factors: Sequence[tuple[int, float, float]]) -> Non
     axes.errorbar(places, values, yerr=errors, fmt="o", color=CLASS_COLOURS["used"], markersize=3.5, linewidth=0.9,
                   capsize=2)  # fmt: skip
     for at, value in zip(places, values, strict=True):
-        axes.annotate(f"{value:+.1f}", (at, value), textcoords="offset points", xytext=(6, 3), fontsize=6)
+        axes.annotate(f"{value:+.1f}", (at, value), textcoords="offset points", xytext=(6, 3), fontsize=7)
     axes.axhline(0, color=PALE_INK, linewidth=0.6)
     axes.set_xticks(places, [str(size) for size, _, _ in factors])
     axes.set_xlabel("block size, tokens")

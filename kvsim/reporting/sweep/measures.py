@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kvsim.errors import InputError
-from kvsim.metrics.names import metric_names
+from kvsim.metrics.names import OF_TENANTS, metric_names
 from kvsim.metrics.waste import waste_share
 from kvsim.scenario.messages import closest, suggestion
 from kvsim.step import CLASSES
 from kvsim.study.sweeps.sweep import Sweep
+from kvsim.units import GIB
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,16 @@ KNOWN: Mapping[str, Measure] = {
     one.name: one
     for one in (
         Measure("mean_running", "running"),
+        Measure("max_running", "most running"),
+        Measure("mean_waiting", "waiting", "", 1, "low"),
         Measure(WASTE, "waste", "%", 100, "low"),
         Measure("preemptions", "preempted", "", 1, "low"),
         Measure("hit_rate", "hit rate", "%", 100, "high"),
+        *(Measure(f"mean_share.{name}", name, "%", 100) for name in CLASSES),
+        *(Measure(f"peak_share.{name}", f"{name} at most", "%", 100) for name in CLASSES),
+        *(Measure(f"device_bytes.{name}", name, "GiB", 1 / GIB) for name in ("card", "weights", "pool")),
+        Measure("pool_tokens", "pool", "tokens"),
+        Measure("upkeep.table_bytes", "block tables", "KiB", 1 / 1024, "low"),
         Measure("ttft_s.p50", "TTFT p50", "s", 1, "low"),
         TTFT,
         Measure("tpot_s.p50", "TPOT p50", "ms", 1000, "low"),
@@ -78,7 +86,7 @@ def check_measures(sweep: Sweep, names: Sequence[str]) -> None:
     axes = (one.key for one in sweep.axes if one.numbers is not None)
     columns = [WASTE, *metric_names(list(classes)), *axes, *OF_RUNS]
     for name in names:
-        if name not in columns:
+        if name not in columns and not name.startswith(OF_TENANTS):
             near = closest(name, columns)
             right = suggestion(name, near or TOLD) + ("" if near else ", and every number of kvsim run --json")
             raise InputError(f"--metrics: {name} is no number of these runs; {right}")

@@ -36,6 +36,7 @@ def sweep_summary(sweep: Sweep, names: Sequence[str] | None = None) -> dict[str,
             }
             for run, error in sweep.failed
         ],
+        "provenance": provenance(sweep),
         **({"expected_error": errors} if errors else {}),
         "not_modelled": list(dict.fromkeys(gap for came in sweep.outcomes.values() for gap in came["not_modelled"])),
         "notes": notes_of(sweep),
@@ -72,6 +73,16 @@ def notes_of(sweep: Sweep) -> list[str]:
         for note in came["notes"]:
             counts[note] = counts.get(note, 0) + 1
     return [note if count == len(fine) else f"{note} ({count} of {len(fine)} runs)" for note, count in counts.items()]
+
+
+def provenance(sweep: Sweep) -> dict[str, list[str]]:
+    """Where each family of numbers comes from: what the runs say, each once, in their order."""
+    found: dict[str, dict[str, None]] = {}
+    for run in sweep.runs:
+        came = sweep.outcomes.get(run.key)
+        for family, source in came["provenance"].items() if came and came["error"] is None else ():
+            found.setdefault(family, {})[source] = None
+    return {family: list(sources) for family, sources in found.items()}
 
 
 def _spread(measure: Measure, one: At) -> dict[str, float] | None:

@@ -28,7 +28,7 @@ def bars(seen: Sequence[Mapping[str, Any]], blind: Sequence[Mapping[str, Any]]) 
         if other is not None:
             axes.plot(_shown(other["median_abs_error"]), at, "o", color=BLIND, markeredgecolor=INK, markersize=4,
                       markeredgewidth=0.4)  # fmt: skip
-    axes.set_yticks(range(count), [_name(one) for one in reversed(seen)], fontsize=6.5)
+    axes.set_yticks(range(count), [_name(one) for one in reversed(seen)], fontsize=7)
     axes.set_xlim(0, MOST_PERCENT * 1.02)
     axes.set_ylim(-0.7, count - 0.3)
     axes.set_xlabel("median |error|, %")
@@ -44,7 +44,7 @@ def _legend(axes: Any) -> None:
     axes.plot([], [], "|", color=PALE_INK, label="bytes / bandwidth")
     axes.plot([], [], "x", color=PALE_INK, label="straight line")
     axes.legend(
-        loc="lower center", bbox_to_anchor=(0.0, 1.0), ncols=4, fontsize=6, handletextpad=0.3, columnspacing=0.9
+        loc="lower center", bbox_to_anchor=(0.0, 1.0), ncols=4, fontsize=7, handletextpad=0.3, columnspacing=0.9
     )
 
 

@@ -20,6 +20,11 @@ def fleet_mistakes(data: Plain) -> Iterator[Mistake]:
                 name = router.get("name", "round-robin")
                 remedy = "leave it out, or set fleet.router.name: prefix-aware"
                 yield Mistake(f"fleet.router.{key}", router[key], f"is nothing that {name} knows of", remedy)
+    allocator = data.get("allocator")
+    keeps_none = isinstance(allocator, dict) and allocator.get("name") == "no-cache"
+    if keeps_none and isinstance(router, dict) and router.get("name") == "least-kv":
+        problem = "goes by the KV that replicas hold, and allocator no-cache keeps none: it would be round-robin"
+        yield Mistake("fleet.router", "least-kv", problem, "write least-requests or round-robin")
     rule, most = fleet.get("autoscale"), fleet.get("replicas")
     if isinstance(rule, dict):
         least, target = rule.get("min_replicas", 1), rule.get("target")
@@ -29,12 +34,7 @@ def fleet_mistakes(data: Plain) -> Iterator[Mistake]:
         if rule.get("metric", "kv_use") == "kv_use" and isinstance(target, int | float) and target > 1:
             problem = "is more than the whole pool"
             yield Mistake("fleet.autoscale.target", target, problem, "write a share such as 0.6")
-        allocator = data.get("allocator")
-        if (
-            isinstance(allocator, dict)
-            and allocator.get("name") == "no-cache"
-            and rule.get("metric") in (None, "kv_use")
-        ):
+        if keeps_none and rule.get("metric") in (None, "kv_use"):
             problem = "is the share of a pool, and allocator no-cache keeps none"
             yield Mistake("fleet.autoscale.metric", "kv_use", problem, "write waiting, or use another allocator")
     if isinstance(window, dict) and window.get("until") == "saturated":

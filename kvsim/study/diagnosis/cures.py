@@ -61,7 +61,7 @@ def cures(scenario: Scenario, *, pool_tokens: int) -> Iterator[Cure]:
 
 
 def yardsticks(scenario: Scenario, *, pool_tokens: int) -> Iterator[Cure]:
-    """What no cure can beat: a pool that holds every request at once, and one that also forgets no prefix."""
+    """What memory alone can do: a pool that holds every request at once, and one that also forgets no prefix."""
     yield Cure(UNBOUNDED, "", {"pool": {"tokens": pool_tokens}})
     if not caches(scenario):
         yield Cure(UNBOUNDED_CACHE, "", {**_caching(scenario), "pool": {"tokens": pool_tokens}})

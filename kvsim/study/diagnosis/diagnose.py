@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kvsim.errors import InputError
@@ -10,6 +10,7 @@ from kvsim.metrics.result import Result
 from kvsim.metrics.waste import waste_share
 from kvsim.scenario.messages import Origin
 from kvsim.scenario.resolve import Scenario
+from kvsim.step import ENDS
 from kvsim.study.diagnosis.cures import UNBOUNDED, UNBOUNDED_CACHE, Cure, caches, cures, room_for_all, yardsticks
 from kvsim.study.diagnosis.limits import Limits, limits_of
 from kvsim.study.diagnosis.pressures import REUSE, Pressures, Shortage, pressures_of, shortage_of
@@ -22,6 +23,9 @@ Progress = Callable[[int, int], None]
 
 FELT = 0.01
 """A cure that changes goodput and TTFT by less than this share brings nothing that one run could tell from chance."""
+
+WHOLE_RUN = (*ENDS, "arrived", "preemptions", "lost_tokens", "hit_tokens", "steps", "simulated_s")
+"""Metrics of the whole run, whatever part of it is measured: an earlier run of the same scenario has the same ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,17 +151,21 @@ def diagnose(
 ) -> Diagnosis:
     """Run `scenario`, say what presses on its KV memory, and run it again with each cure, on the same random streams.
 
-    `jobs` processes run the cures (None: one a core). `stored` are the metrics of an earlier run, which a note compares
+    Rates and shares are over the whole run, to its last finish, unless the scenario says otherwise. `jobs` processes
+    run the cures (None: one a core). `stored` are the metrics of an earlier run, which a note compares
     with those of now. Raises InputError for a scenario that keeps no KV, and what `study.run` raises.
     """
-    seed = scenario.seed if seed is None else seed
-    result = run(scenario, seed=seed)
+    seed, window = scenario.seed if seed is None else seed, _window(scenario)
+    result = run(scenario.changed(window, Origin("diagnose")), seed=seed)
     pool_tokens = result.metrics["pool_tokens"]
     if not pool_tokens:
         raise InputError(f"{scenario.label}: keeps no KV, so that none of it can press; use another allocator")
     longest = int(result.scenario_resolved["engine.max_model_len"]["value"])
     room = max(pool_tokens, room_for_all(scenario, result.tables["requests"], longest))
-    asked = [*cures(scenario, pool_tokens=pool_tokens), *yardsticks(scenario, pool_tokens=room)]
+    asked = [
+        replace(cure, changes={**cure.changes, **window})
+        for cure in (*cures(scenario, pool_tokens=pool_tokens), *yardsticks(scenario, pool_tokens=room))
+    ]
     with opened(jobs=jobs) as workers:
         tried, metrics = _tried(scenario, seed, asked, workers, progress)
     unbounded = metrics.get(UNBOUNDED if caches(scenario) else UNBOUNDED_CACHE)
@@ -168,8 +176,16 @@ def diagnose(
         limits=limits_of(result),
         before=Numbers.of(result.metrics),
         tried=tried,
-        notes=_notes(result, stored, unbounded, metrics),
+        notes=_notes(scenario, result, stored, unbounded, metrics),
     )
+
+
+def _window(scenario: Scenario) -> dict[str, Any]:
+    """Measure all runs from the first arrival to the last finish, where the scenario leaves that open.
+
+    Up to the last arrival, a cure that takes in more requests at once may have finished fewer of them by then.
+    """
+    return {"window.until": "last_finish"} if scenario.settings.window.until == "auto" else {}
 
 
 def _tried(
@@ -201,13 +217,14 @@ def _tried(
 
 
 def _notes(
+    scenario: Scenario,
     result: Result,
     stored: Mapping[str, Any] | None,
     unbounded: Mapping[str, Any] | None,
     cured: Mapping[str, Mapping[str, Any]],
 ) -> list[str]:
     said = []
-    if stored is not None and _plain(stored) != _plain(result.metrics):
+    if stored is not None and any(stored.get(name) != result.metrics[name] for name in WHOLE_RUN):
         said.append("The folder holds other numbers than a run gives now; those of now are told.")
     if unbounded is not None and not unbounded["hit_rate"]:
         said.append("Prompts share nothing, or the traffic does not say what they share.")
@@ -215,13 +232,8 @@ def _notes(
         if again:
             said.append(
                 "Where prefixes are cached, preempted requests find what they had computed themselves: up to "
-                f"{again:,} tokens. That is all that caching brings here."
+                f"{again:,} tokens. That is what caching brings here."
             )
+    if scenario.settings.window.until == "saturated" and not all(one["measured_s"] for one in cured.values()):
+        said.append("A run in which nobody waits has no numbers (-): window.until is saturated here.")
     return said
-
-
-def _plain(metrics: Mapping[str, Any]) -> object:
-    """As JSON reads it back."""
-    import json
-
-    return json.loads(json.dumps(metrics))

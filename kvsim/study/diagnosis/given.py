@@ -46,7 +46,7 @@ def scenario_of(
     scenario = Scenario.from_dict(_data(rows, summary["name"]), name=summary["name"], overrides=overrides)
     if not overrides:
         _check_same(scenario, rows, folder)
-    return scenario, summary["seed"], summary["metrics"]
+    return scenario, scenario.seed, summary["metrics"]
 
 
 def _data(rows: Mapping[str, Mapping[str, Any]], label: str) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def static_pressures(
     KV heads (multi-head latent attention, DeepSeek-V2 section 2.1, without its rotary part). Raises ValueError naming
     the size that is not a positive whole number, or `reusable_prefix` outside 0 to `tokens`.
     """
-    taken, wasted = blocks(tokens, block_tokens)
+    taken, wasted = blocks(tokens, positive("block_tokens", block_tokens))
     elements = 2 * positive("kv_heads", kv_heads) * positive("head_dim", head_dim)
     width = positive("latent", latent)
     if isinstance(reusable_prefix, bool) or not 0 <= reusable_prefix <= tokens:

@@ -170,6 +170,7 @@ def test_a_request_in_the_table_has_its_lengths_times_and_end():
         "ttft_s": 1.0,
         "tpot_s": 1.0,
         "e2e_s": 4.0,
+        "replica": 0,
     }
     assert (second["output_tokens"], second["max_tokens"], second["finish_reason"]) == (1, 1, "max_tokens")
     assert (second["tpot_s"], second["e2e_s"]) == (None, 1.0)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.models import models
@@ -78,7 +78,12 @@ def bytes_per_token(results: Sequence[Result]) -> "Figure":
         axes.tick_params(axis="y", length=0)
         axes.set_xlabel("KV of one token (KiB)")
         axes.xaxis.set_major_formatter("{x:,g}")
-        beside = {"transform": axes.get_yaxis_transform(), "fontsize": 6.5, "color": PALE_INK, "ha": "left"}
+        beside: dict[str, Any] = {
+            "transform": axes.get_yaxis_transform(),
+            "fontsize": 7,
+            "color": PALE_INK,
+            "ha": "left",
+        }
         for place, found in enumerate(rows.values()):
             middle = three_digits(median(one.near for one in found) / KIB)
             axes.text(1.015, place, f"median\n{middle} KiB", va="center", linespacing=1.1, **beside)
@@ -114,8 +119,8 @@ def _row(axes: "Axes", place: int, found: Sequence[Taken]) -> None:
     axes.plot([one.near / KIB for one in found], heights, "o", color=colour, markersize=3.2, alpha=0.75,
               markeredgewidth=0, zorder=3)  # fmt: skip
     least, most = found[0], found[-1]
-    axes.text(least.near / KIB, place + 0.2, short(least.name, 26), fontsize=6, ha="left", va="top")
-    axes.text(most.near / KIB, place - 0.2, short(most.name, 26), fontsize=6, ha="right", va="bottom")
+    axes.text(least.near / KIB, place + 0.2, short(least.name, 26), fontsize=7, ha="left", va="top")
+    axes.text(most.near / KIB, place - 0.2, short(most.name, 26), fontsize=7, ha="right", va="bottom")
 
 
 def _finding(own: Mapping[str, int], rows: Mapping[str, Sequence[Taken]]) -> str:

@@ -61,7 +61,7 @@ def concurrency(results: Sequence[Result]) -> "Figure":
         fitting = max(sum(count > 0 for count in counts) for _, counts in lines)
         length_axis(axes, LENGTHS[: max(2, fitting)])
         axes.axhline(1, color=INK, linewidth=0.6)
-        axes.text(LENGTHS[0], 1, "one request", fontsize=6.5, color=PALE_INK, va="bottom")
+        axes.text(LENGTHS[0], 1, "one request", fontsize=7, color=PALE_INK, va="bottom")
         axes.set_ylabel("requests at once")
         if key_inches:
             frame.legend(0, axes.get_legend_handles_labels()[0], columns_for(names), left=0.62)

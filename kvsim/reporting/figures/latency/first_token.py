@@ -58,7 +58,7 @@ def first_token(results: Sequence[Result]) -> "Figure":
         for place, total in enumerate(start):
             axes.text(total, place, f" {three_digits(total)} s", va="center", fontsize=7, color=INK)
             prefill = f"prefill {three_digits(shown[place].metrics['prefill_s']['mean'])} s"
-            axes.text(1.0, place, prefill, transform=axes.get_yaxis_transform(), va="center", fontsize=6.5)
+            axes.text(1.0, place, prefill, transform=axes.get_yaxis_transform(), va="center", fontsize=7)
         axes.set_xlim(0, ROOM * max(start) or 1)
         axes.set_ylim(len(shown) - 0.5, -0.5)
         axes.set_yticks(range(len(shown)), [short(result.name) for result in shown])

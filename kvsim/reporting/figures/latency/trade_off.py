@@ -65,7 +65,7 @@ def _draw(axes: Any, results: Sequence[Result], key: str, scale: float) -> None:
         at = (pool, scale * result.metrics[key]["p50"])
         # Names of neighbours that lie alike stand on different sides of their points.
         aside, side = ((4, 2), "bottom") if place % 2 else ((4, -2), "top")
-        axes.annotate(result.name, at, xytext=aside, textcoords="offset points", fontsize=6, color=PALE_INK, va=side)
+        axes.annotate(result.name, at, xytext=aside, textcoords="offset points", fontsize=7, color=PALE_INK, va=side)
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")

@@ -141,9 +141,11 @@ class _Steps:
         decoded = np.divide(held["decode_tokens"] * (count - 1), count, out=np.zeros_like(count), where=count > 0)
         rate = np.divide(decoded, duration_s, out=np.zeros_like(decoded), where=duration_s > 0)
         row = np.clip(np.searchsorted(begin_s, start_s, side="right") - 1, 0, None)
-        inside = (begin_s[row] <= start_s) & (start_s < begin_s[row] + duration_s[row])
+        over_s = begin_s[row] + duration_s[row]
+        inside = (begin_s[row] <= start_s) & (start_s < over_s)
         self._held = {name: held[name][row[-1] :] for name in _STEP_COLUMNS}
-        return np.where(inside, rate[row] * (end_s - start_s), 0.0)
+        # Rounded, a leap may end a hair after the row that its end left, which may last for minutes.
+        return np.where(inside, rate[row] * (np.minimum(end_s, over_s) - start_s), 0.0)
 
 
 def _levels_at_the_end(gained: "Curve", levels: "dict[str, Curve]") -> "dict[str, Curve]":

@@ -217,7 +217,7 @@ def _draw_marks(axes: "Axes", rows: Sequence[Row], start_s: float, end_s: float,
         # One line with gaps: a line a mark would be ten times as many bytes.
         height = np.tile([-row - MARK_SHARE / 2, -row + MARK_SHARE / 2, np.nan], len(at))
         axes.plot(np.repeat(at, 3), height, color=colour, linewidth=0.7, label=label)
-        beside = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 6.5}
+        beside: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 7}
         axes.text(-0.015, -row, label, ha="right", **beside)
         axes.text(1.01, -row, f"{len(times_s):,}", ha="left", **beside)
     axes.set_ylim(-max(1, len(rows)) + 0.5, 0.5)

@@ -100,7 +100,7 @@ def _bar(axes: "Axes", at: float, height: float, share: Mapping[str, float], *, 
         if percent >= LEAST_NUMBERED:
             dark = name in ("used", "external", "cached")
             axes.text(
-                start + percent / 2, at, f"{percent:.1f}", ha="center", va="center", fontsize=6.5,
+                start + percent / 2, at, f"{percent:.1f}", ha="center", va="center", fontsize=7,
                 color="white" if dark else INK,
             )  # fmt: skip
         start += percent

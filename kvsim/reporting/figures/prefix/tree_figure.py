@@ -93,7 +93,7 @@ def _tell(axes: "Axes", nodes: Sequence[tuple[Node, int, int]], requests: int, d
     for node, left, above in sorted(large, key=lambda one: -one[0].tokens * one[0].requests)[:MOST_TOLD]:
         at = left + node.requests / 2, above + node.tokens / 2
         text = f"{node.tokens:,} × {node.requests:,}"
-        axes.text(*at, text, ha="center", va="center", fontsize=6.5, color="white" if node.requests >= 100 else INK)
+        axes.text(*at, text, ha="center", va="center", fontsize=7, color="white" if node.requests >= 100 else INK)
 
 
 def _handles() -> list[Any]:

@@ -94,7 +94,7 @@ def _costs(axes: "Axes", results: Sequence[Result], costs: Sequence[str]) -> Non
         at = [place * step + (number - (len(costs) - 1) / 2) * BAR for place in range(len(results))]
         axes.barh(at, values, BAR * 0.92, color=colour, label=label, linewidth=0)
         for place, value, result in zip(at, values, results, strict=True):
-            axes.text(value, place, f" {result.metrics.get(name) or 0:,}", va="center", fontsize=6)
+            axes.text(value, place, f" {result.metrics.get(name) or 0:,}", va="center", fontsize=7)
     axes.set_xlim(0, ROOM * most / scale or 1)
     axes.set_ylim((len(results) - 0.5) * step, -0.5 * step)
     axes.tick_params(axis="y", length=0)

@@ -58,6 +58,8 @@ def timeline(result: Result) -> "Figure":
 
     Raises ValueError where no request was recorded.
     """
+    from matplotlib.ticker import MaxNLocator
+
     lives = lives_of(result)
     if not lives:
         raise ValueError("result records no request")
@@ -95,7 +97,7 @@ def timeline(result: Result) -> "Figure":
             )  # fmt: skip
         axes.set_ylim(lives[-1].number + 0.6, lives[0].number - 0.6)
         axes.set_xlim(starts_s / per_unit_s, ends_s / per_unit_s)
-        axes.yaxis.get_major_locator().set_params(integer=True)
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_ylabel("request (number)")
         axes.set_xlabel(f"time ({unit})")
         handles = _handles(states) + axes.get_legend_handles_labels()[0][: len(marks)]
@@ -114,7 +116,8 @@ def lives_of(result: Result, rows: int = ROWS) -> list[Life]:
     numbers = {int(table["id"][at]) for at in chosen}
     lost: dict[int, list[tuple[float, float | None]]] = {}
     preemptions = result.tables["preemptions"]
-    resumed = preemptions.get("resumed_s") or [None] * len(preemptions["time_s"])
+    # Arrays where the tables lie in files, lists where they were made here.
+    resumed = preemptions["resumed_s"] if "resumed_s" in preemptions else [None] * len(preemptions["time_s"])
     for number, time_s, again_s in zip(preemptions["request"], preemptions["time_s"], resumed, strict=True):
         if int(number) in numbers:
             lost.setdefault(int(number), []).append((float(time_s), _known(again_s)))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from kvsim.reporting.finding import sources_of
 from kvsim.reporting.style import CLASS_COLOURS, FOOTER_LINE_INCHES, INK, PALE_INK, foot_text, write_foot
 from kvsim.reporting.sweep.measures import Measure
+from kvsim.reporting.sweep.summary import provenance
 from kvsim.study.sweeps.sweep import Sweep
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ _SIZES = (6, 5, 4, 3.5, 3, 3, 3)
 
 LOOKS: tuple[Look, ...] = tuple(zip(_COLOURS, _MARKERS, _SIZES, strict=True))
 """One a group: told apart without colours too, and seen below others where they fall together."""
+
+MOST_KINDS = 2
+"""So many sources of one family of numbers are all told below a figure; of more, their number."""
 
 _WIDE = 30
 """Numbers whose largest is so many times the smallest are drawn on a logarithmic scale."""
@@ -87,12 +91,14 @@ def foot(figure: "Figure", sweep: Sweep) -> None:
 def _foot(sweep: Sweep) -> str:
     seeds = list(dict.fromkeys(run.seed for run in sweep.runs))
     seed = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds, the first {seeds[0]}"
-    said = dict.fromkeys(
-        line
-        for run in sweep.runs
-        if run.key in sweep.outcomes
-        for line in sources_of(sweep.outcomes[run.key]["provenance"])
-    )
     # Where the pool comes from may be another at every point, and stands in the table.
-    lines = [line for line in said if not line.startswith("pool")]
+    told = {family: kinds for family, kinds in provenance(sweep).items() if family != "pool"}
+    lines = [
+        line
+        for family, kinds in told.items()
+        if len(kinds) <= MOST_KINDS
+        for kind in kinds
+        for line in sources_of({family: kind})
+    ]
+    lines += [f"{family}: {len(kinds)} kinds" for family, kinds in told.items() if len(kinds) > MOST_KINDS]
     return foot_text(" · ".join([f"kvsim {sweep.identity.version}", seed, *lines]))

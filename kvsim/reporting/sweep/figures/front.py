@@ -57,7 +57,7 @@ def draw_front(sweep: Sweep, form: Shape, told: Sequence[Measure]) -> "Figure":
         axes.annotate(str(number), where, xytext=(0, -5), textcoords="offset points", fontsize=7, ha="center", va="top")
         line = textwrap.shorten(f"{number}  {_short(at)}", _LETTERS, placeholder=" ...")
         at_inches = foot_inches(sweep) + names_height - number * _LINE
-        figure.text(0.13, at_inches / height, line, fontsize=6.5, va="bottom")
+        figure.text(0.13, at_inches / height, line, fontsize=7, va="bottom")
     axes.set_xlabel(high.title)
     axes.set_ylabel(low.title)
     headline(figure, sweep, f"means of {sweep.identity.replications} replications")

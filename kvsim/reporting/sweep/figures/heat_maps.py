@@ -51,7 +51,7 @@ def draw_heat_maps(sweep: Sweep, form: Shape, told: Sequence[Measure]) -> "Figur
         bar = figure.add_axes((_RIGHT + 0.015, bottom / height, 0.018, _MAP / height))
         figure.colorbar(image, cax=bar, format="{x:g}")
         bar.yaxis.set_minor_formatter("")
-        bar.tick_params(labelsize=6.5)
+        bar.tick_params(labelsize=7)
     headline(figure, sweep, f"means of {sweep.identity.replications} replications")
     foot(figure, sweep)
     return figure
@@ -76,8 +76,8 @@ def _heat_map(axes: "Axes", form: Shape, points: Sequence[At], measure: Measure,
     # Light is good.
     colours = "cividis_r" if measure.better == "low" else "cividis"
     image = axes.imshow(cells, origin="lower", aspect="auto", norm=scale, cmap=colours)
-    axes.set_xticks(range(len(across)), [shown(value) for value in across], fontsize=6.5)
-    axes.set_yticks(range(len(up)), [shown(value) for value in up], fontsize=6.5)
+    axes.set_xticks(range(len(across)), [shown(value) for value in across], fontsize=7)
+    axes.set_yticks(range(len(up)), [shown(value) for value in up], fontsize=7)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
     if len(across) * len(form.groups) * 3 <= _MOST_CELLS:
@@ -85,5 +85,5 @@ def _heat_map(axes: "Axes", form: Shape, points: Sequence[At], measure: Measure,
             if np.isfinite(value):
                 red, green, blue, _ = image.get_cmap()(scale(value))
                 colour = INK if 0.3 * red + 0.6 * green + 0.1 * blue > 0.5 else "white"
-                axes.text(x, y, three_digits(value), ha="center", va="center", fontsize=6, color=colour)
+                axes.text(x, y, three_digits(value), ha="center", va="center", fontsize=7, color=colour)
     return image

@@ -65,7 +65,9 @@ def _line(axes: "Axes", axis: Axis, points: Sequence[At], measure: Measure, look
         return
     colour, marker, size = look
     x = [number for number, _ in found]
-    axes.plot(x, [sum(v) / len(v) for _, v in found], color=colour, marker=marker, markersize=size, label=name)
+    axes.plot(
+        x, [sum(v) / len(v) for _, v in found], color=colour, marker=marker, markersize=size, label=name, clip_on=False
+    )
     low, high = [min(values) for _, values in found], [max(values) for _, values in found]
     axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
 

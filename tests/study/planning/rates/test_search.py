@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvsim.study.planning.rates.search import FARTHEST, STRIDE, largest_rate
+from kvsim.study.planning.rates.search import FARTHEST, STRIDE, fewest, largest_rate
 
 
 def judge(truth, asked):
@@ -62,3 +62,21 @@ def test_a_rate_that_is_borne_by_chance_above_one_that_is_not_does_not_count():
 def test_arguments_are_above_zero(wrong):
     with pytest.raises(ValueError, match="all must be above 0"):
         largest_rate(lambda rates: [True] * len(rates), **wrong)
+
+
+@given(
+    counts=st.lists(st.integers(1, 60), min_size=1, max_size=40, unique=True), guess=st.integers(1, 80), data=st.data()
+)
+def test_the_fewest_that_do_are_found_from_any_guess_without_trying_all(counts, guess, data):
+    counts = sorted(counts)
+    needed = data.draw(st.integers(1, 70))
+    search, asked = fewest(counts, guess), []
+    try:
+        count = next(search)
+        while True:
+            asked.append(count)
+            count = search.send(count >= needed)
+    except StopIteration as end:
+        found = end.value
+    assert found == next((count for count in counts if count >= needed), None)
+    assert len(set(asked)) == len(asked) <= 2 * math.log2(len(counts) + 1) + 2

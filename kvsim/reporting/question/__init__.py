@@ -1,0 +1,1 @@
+"""What a scenario asks, the answer with its numbers, and the page that shows both."""
