@@ -118,7 +118,7 @@ def test_blocks_add_up_to_what_the_records_count(case):
 
 @pytest.mark.parametrize("preemption", PREEMPTIONS)
 def test_blocks_that_are_shared_and_cached_add_up_to_what_the_records_count(preemption):
-    @settings(max_examples=examples(60))
+    @settings(max_examples=examples(25))
     @given(caching_cases("prefix", preemption))
     def agree(case):
         agrees(case)
@@ -126,7 +126,7 @@ def test_blocks_that_are_shared_and_cached_add_up_to_what_the_records_count(pree
     agree()
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(50))
 @given(followed_cases())
 def test_blocks_of_vllms_scheduler_add_up_with_one_batch_in_flight_and_with_two(case):
     agrees(case)
