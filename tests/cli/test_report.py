@@ -45,6 +45,7 @@ def test_a_scenario_is_run_and_its_run_folders_lie_beside_the_page(tmp_path, cap
     runs = [Result.load(tmp_path / "out" / name) for name in ("reserve", "tree")]
     assert [run.seed for run in runs] == [3, 3]
     assert ["addresses" in run.tables for run in runs] == [True, False]
+    assert ["prompts" in run.tables for run in runs] == [False, True]
     assert (tmp_path / "out" / "tree" / "memory_over_time.svg").is_file()
     assert not list(tmp_path.rglob("*.png"))
     again = (tmp_path / "out" / "report.html").read_bytes()
