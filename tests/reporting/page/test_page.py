@@ -71,6 +71,18 @@ def test_nothing_of_a_name_becomes_an_element(hostile):
     assert [one["name"] for one in data["maps"]] == [HOSTILE_VARIANT, "paged"]
 
 
+def test_results_without_a_map_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(drawn, "FIGURES", ())
+    mapped = fake_result("regions", rows=9)
+    mapped.tables["addresses"] = {
+        "time_s": [0.0], "start": [0], "length": [16], "request": [1], "sample": [0], "class": ["used"],
+    }  # fmt: skip
+    results = [mapped, fake_result("tree", rows=9)]
+    written = write_report(Subject(name="two", results=results), tmp_path, formats=())
+    assert "regions: all 1 changes." in written.page.read_text()
+    assert "Of tree no addresses were recorded." in written.page.read_text()
+
+
 def test_only_the_scripts_of_the_page_may_run(hostile):
     page = Elements((hostile / "report.html").read_text())
     [policy] = [attrs["content"] for _, attrs in page.found if attrs.get("http-equiv") == "Content-Security-Policy"]
