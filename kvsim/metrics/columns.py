@@ -147,7 +147,7 @@ TABLES: Mapping[str, TableForm] = {
     "addresses": TableForm(
         "one row per change of where things lie: from then on a run of slots is of this class, for this request; "
         "of two rows of one time the later one holds, and before the first one everything is free. A slot that several "
-        "samples share counts to the first of them that holds it",
+        "samples or requests share counts to the first of them that holds it",
         {
             "time_s": Column("double", "from when on, seconds"),
             "start": Column("int64", "address of the first of the slots, slots from the start of the pool"),

@@ -1,7 +1,8 @@
-"""Where every slot went, recorded once it is known that a run is short enough for it."""
+"""Where every slot went, and what prompts share, recorded once it is known that a run is short enough for it."""
 
 from collections.abc import Sequence
 
+from kvsim.engine.addresses import can_follow
 from kvsim.metrics.result import Result
 from kvsim.scenario.build import build
 from kvsim.scenario.resolve import Scenario
@@ -13,28 +14,35 @@ MOST_TOKENS = 250_000
 """Output tokens of a run whose addresses are worth recording: one to two changes each, some 70 bytes a change."""
 
 
-def has_addresses(scenario: Scenario, seed: int | None = None) -> bool:
-    """Its slots can be followed: one replica, whose slots keep no contents once their request has left."""
+def recordable(scenario: Scenario, seed: int | None = None) -> tuple[bool, bool]:
+    """Whether it can be said where slots go (regions or blocks), and what prompts share (prefixes are cached); neither
+    of a fleet."""
     simulation = build(scenario, scenario.seed if seed is None else seed)
-    return simulation.routing is None and not simulation.scheduler.allocator.caches
+    if simulation.routing is not None:
+        return False, False
+    allocator = simulation.scheduler.allocator
+    return can_follow(allocator), allocator.caches
 
 
 def with_addresses(
     variants: Sequence[tuple[str, Scenario]],
     results: Sequence[Result],
     *,
+    prompts: bool = False,
     seed: int | None = None,
     progress: Progress | None = None,
     most_tokens: int | None = MOST_TOKENS,
 ) -> list[Result]:
-    """The same results with their addresses, where they can be recorded and the run is short (None: however long it
-    is): it is run again, step by step, and gives the same. The others are returned as they are."""
+    """The same results with their addresses, and with `prompts` what those share, as far as that can be recorded and
+    the run is short (None: however long it is): it is run again, step by step, and gives the same. The others are
+    returned as they are."""
     found = []
     for index, ((name, scenario), result) in enumerate(zip(variants, results, strict=True)):
         short = most_tokens is None or _output_tokens(result) <= most_tokens
-        if short and result.metrics["pool_tokens"] and has_addresses(scenario, seed):
+        where, shared = recordable(scenario, seed) if short and result.metrics["pool_tokens"] else (False, False)
+        if where or (prompts and shared):
             share = None if progress is None else part_of(progress, index, len(variants), f"{name}, its addresses")
-            result = run(scenario, seed=seed, addresses=True, progress=share)
+            result = run(scenario, seed=seed, addresses=where, prompts=prompts and shared, progress=share)
             result.name = name
         found.append(result)
     return found

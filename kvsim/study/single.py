@@ -3,6 +3,7 @@
 import time
 from concurrent.futures import Executor
 
+from kvsim.engine.addresses import can_follow
 from kvsim.engine.run import simulate_under
 from kvsim.errors import InputError
 from kvsim.metrics.prefix.prompts import PromptLog
@@ -57,10 +58,10 @@ def run(
             f"{scenario.label}: KV events tell of a prefix cache, and this run has none; set "
             "allocator.prefix_caching: true or leave --kv-events out"
         )
-    if addresses and caches:
+    if addresses and not can_follow(simulation.scheduler.allocator):
         raise InputError(
-            f"{scenario.label}: addresses are recorded only where slots keep no contents; leave --addresses out, or "
-            "use allocator: paged without prefix_caching"
+            f"{scenario.label}: addresses are recorded of regions and blocks, and this allocator keeps a tree; leave "
+            "--addresses out, or use allocator: paged"
         )
     if prompts and not caches:
         raise InputError(

@@ -7,6 +7,7 @@ import pytest
 
 from kvsim.cli.main import main
 from kvsim.metrics.result import Result
+from kvsim.reporting.figures.catalogue import FIGURES
 from kvsim.reporting.page import pictures
 from kvsim.reporting.run_folder import write_run
 from tests.fake_results import fake_result
@@ -20,7 +21,7 @@ pool: {tokens: 2048}
 workload: {rate: 20/s, requests: 5, prompt_tokens: 60, output_tokens: 20}
 variants:
   reserve: {allocator: {name: reserve, size: max}}
-  cached: {allocator: {name: paged, prefix_caching: true}}
+  tree: {allocator: radix}
 """
 
 
@@ -28,11 +29,12 @@ variants:
 def _in_an_empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(pictures, "FIGURES", pictures.FIGURES[:1])
+    monkeypatch.setattr(pictures, "FIGURES", ())  # how they are drawn is tested elsewhere
     (tmp_path / "small.yaml").write_text(SMALL)
 
 
-def test_a_scenario_is_run_and_its_run_folders_lie_beside_the_page(tmp_path, capsys):
+def test_a_scenario_is_run_and_its_run_folders_lie_beside_the_page(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(pictures, "FIGURES", FIGURES[:1])
     assert (
         main(["report", "small.yaml", "-o", "out", "--formats", "svg", "--seed", "3", "--set", "pool.tokens=1024"]) == 0
     )
@@ -40,10 +42,11 @@ def test_a_scenario_is_run_and_its_run_folders_lie_beside_the_page(tmp_path, cap
     assert printed.startswith("Pool 1,024 tokens, 5 requests: ")
     assert "memory map of reserve: " in printed
     assert "page written to out/report.html (0." in printed
-    runs = [Result.load(tmp_path / "out" / name) for name in ("reserve", "cached")]
+    runs = [Result.load(tmp_path / "out" / name) for name in ("reserve", "tree")]
     assert [run.seed for run in runs] == [3, 3]
     assert ["addresses" in run.tables for run in runs] == [True, False]
-    assert (tmp_path / "out" / "cached" / "memory_over_time.svg").is_file()
+    assert ["prompts" in run.tables for run in runs] == [False, True]
+    assert (tmp_path / "out" / "tree" / "memory_over_time.svg").is_file()
     assert not list(tmp_path.rglob("*.png"))
     again = (tmp_path / "out" / "report.html").read_bytes()
     assert main(["report", "out", "-o", "again", "--formats", "svg"]) == 0
@@ -51,11 +54,11 @@ def test_a_scenario_is_run_and_its_run_folders_lie_beside_the_page(tmp_path, cap
 
 
 def test_one_variant_alone_lies_in_the_folder_itself_and_json_says_what_was_written(tmp_path, capsys):
-    assert main(["report", "small.yaml", "--variant", "cached", "--no-page", "--formats", "png", "--json"]) == 0
+    assert main(["report", "small.yaml", "--variant", "tree", "--no-page", "--formats", "png", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["folder"] == "runs/small"
     assert told["page"] is None
-    assert set(told["files"]) == {"runs/small/README.md", "runs/small/memory_over_time.png"}
+    assert set(told["files"]) == {"runs/small/README.md"}
     assert Result.load(tmp_path / "runs" / "small").metrics["arrived"] == 5
 
 
@@ -75,7 +78,7 @@ def test_a_folder_is_reported_where_it_lies_and_several_need_a_folder(tmp_path, 
     [
         (["nowhere"], "'nowhere': is not there; name a folder"),
         (["small.yaml", "small.yaml"], "small.yaml: is a file beside other inputs"),
-        (["small.yaml", "--variant", "best"], "best is no variant of this scenario; it has reserve, cached"),
+        (["small.yaml", "--variant", "best"], "best is no variant of this scenario; it has reserve, tree"),
         (["a", "--set", "seed=3"], "--set: is for a scenario, and a is a folder"),
         (["a", "--seed", "3"], "--seed: is for a scenario"),
         (["a", "--formats", "gif"], "'gif' is no form of a figure; some of png,svg,pdf are"),
@@ -91,12 +94,12 @@ def test_wrong_input_is_told_and_nothing_is_written(tmp_path, capsys, arguments,
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_compare_records_addresses_on_request_where_slots_keep_no_contents(tmp_path, capsys):
-    assert main(["compare", "small.yaml", "--addresses", "-o", "out"]) == 0
+def test_compare_records_addresses_on_request_of_regions_and_blocks(tmp_path, capsys):
+    assert main(["compare", "small.yaml", "--addresses", "-o", "out", "--json"]) == 0
     assert (tmp_path / "out" / "reserve" / "addresses.parquet").is_file()
-    assert not (tmp_path / "out" / "cached" / "addresses.parquet").exists()
-    plain, mapped = capsys.readouterr().out, main(["compare", "small.yaml", "-o", "plain"])
-    assert mapped == 0
-    assert plain.partition("runs simulated")[0] == capsys.readouterr().out.partition("runs simulated")[0]
+    assert not (tmp_path / "out" / "tree" / "addresses.parquet").exists()
+    mapped = capsys.readouterr().out
+    assert main(["compare", "small.yaml", "--json"]) == 0
+    assert capsys.readouterr().out == mapped
     assert main(["compare", "small.yaml", "--addresses", "--json"]) == 2
     assert "--addresses: goes into the run folders" in capsys.readouterr().err

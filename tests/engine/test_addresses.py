@@ -1,9 +1,11 @@
 """What the address recorder writes down, small runs by hand; the laws stand in `tests/laws/test_addresses.py`."""
 
+from kvsim.content import Content, Run, own_stream
 from kvsim.engine.run import simulate
 from kvsim.memory.contiguous import ContiguousAllocator
 from kvsim.memory.no_cache import NoCacheAllocator
 from kvsim.memory.paged import PagedAllocator
+from kvsim.memory.prefix import PrefixAllocator
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.metrics.requests import whose
 from kvsim.request import Request
@@ -17,9 +19,15 @@ SECOND = -1
 
 
 def changes(allocator, *requests, scheduler=ContinuousScheduler, **limits):
+    """Those of requests that arrive at once, by the lengths of their prompts and outputs."""
+    made = [Request(number, 0, prompt, out, more_outputs=more) for number, (prompt, out, *more) in enumerate(requests)]
+    return changed(allocator, made, scheduler, **limits)
+
+
+def changed(allocator, requests, scheduler=ContinuousScheduler, **limits):
     """(time, start, length, sequence, class) of a run whose steps take 10 ps each."""
     log = simulate(
-        [Request(number, 0, prompt, out, more_outputs=more) for number, (prompt, out, *more) in enumerate(requests)],
+        requests,
         scheduler(allocator, **limits),
         LinearTiming(step_ps=10),
         max_model_len=32,
@@ -94,6 +102,24 @@ def test_samples_share_full_blocks_and_the_first_to_write_copies_the_last_one():
         (30, 8, 4, 0, "free"),
     ]
     assert whose(SECOND) == (0, 1)
+
+
+def test_a_prefix_that_was_found_lies_where_it_was_cached_and_counts_to_whoever_found_it():
+    """The second request begins as the first: its block is cached until then, and again when both have left."""
+    said = [Run(own_stream(0), 0, 4)]
+    first = Request(0, 0, 5, 1, content=Content([*said, Run(own_stream(0), 4, 2)]))
+    second = Request(1, 40, 6, 1, content=Content([*said, Run(own_stream(1), 4, 3)]))
+    assert changed(PrefixAllocator(16, block_size=4), [first, second]) == [
+        (0, 0, 5, 0, "reserved"),
+        (0, 5, 3, 0, "internal"),
+        (10, 0, 4, 0, "cached"),
+        (10, 4, 4, 0, "free"),
+        (40, 0, 4, 1, "used"),
+        (40, 4, 2, 1, "reserved"),
+        (40, 6, 2, 1, "internal"),
+        (50, 0, 4, 0, "cached"),
+        (50, 4, 4, 0, "free"),
+    ]
 
 
 def test_whoever_is_done_before_its_batch_holds_dead_slots():

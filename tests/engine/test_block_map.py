@@ -1,5 +1,6 @@
 """Block numbers as vLLM's free queue hands them out (rules 7 and 8 of its block pool, caching off)."""
 
+from kvsim.engine.addresses.bands import FREE
 from kvsim.engine.addresses.block_map import BlockMap
 
 
@@ -26,10 +27,10 @@ def test_a_block_that_comes_free_and_is_taken_again_is_not_told_as_free():
     blocks.settle()
     blocks.release(0, blocks.tables.pop(0))
     blocks.grow(1, 1)
-    assert blocks.freed() == [0, 1]
+    assert blocks.loose() == [(0, FREE), (1, FREE)]
     assert blocks.fresh == {1: {0}}
     blocks.settle()
-    assert blocks.freed() == []
+    assert blocks.loose() == []
     assert blocks.fresh == {}
 
 
@@ -45,9 +46,9 @@ def test_a_shared_block_counts_to_its_first_holder_and_then_to_the_next():
     blocks.release(0, blocks.tables.pop(0))
     assert [blocks.owner(block) for block in blocks.tables[20]] == [20, 20]
     assert blocks.fresh == {20: {0, 1}}
-    assert blocks.freed() == []
+    assert blocks.loose() == []
     blocks.release(20, blocks.tables.pop(20))
-    assert blocks.freed() == [0, 1]
+    assert blocks.loose() == [(0, FREE), (1, FREE)]
 
 
 def test_whoever_writes_into_a_shared_last_block_gets_one_of_its_own_and_the_last_keeps_it():

@@ -16,16 +16,19 @@ from kvsim.metrics.memory import SERIES
 from kvsim.request import Request
 from kvsim.scheduling.continuous import ContinuousScheduler
 from kvsim.scheduling.prefill_first import PrefillFirstScheduler
+from kvsim.scheduling.queueing import PREEMPTIONS
 from kvsim.scheduling.static import StaticScheduler
 from kvsim.step import CLASSES
 from tests.effort import examples
 from tests.laws.cases import CaseTiming, allocator_of, everything, run_case
 from tests.laws.strategies import scenarios
+from tests.laws.test_prefix_caching import cases as caching_cases
 from tests.laws.test_region_policies import POLICIES
 from tests.laws.test_virtual import in_pages
+from tests.laws.test_vllm_scheduler import followed_cases
 
 FREE = CLASSES.index("free")
-BY_OWNER = ("used", "reserved", "internal", "dead", "moving")
+BY_OWNER = ("used", "reserved", "internal", "dead", "moving", "cached")
 SCHEDULERS = {
     "continuous": (ContinuousScheduler, {}),
     "continuous, largest": (ContinuousScheduler, {"victim": "largest"}),
@@ -69,7 +72,9 @@ def holds(log):
     empty = dict.fromkeys((*CLASSES, "rounding"), 0) | {"free": pool_slots}
     coming, counts = next(changes, None), np.bincount([FREE], minlength=len(CLASSES)) * pool_slots
     for now_ps, row in expected.items():
-        row = row or empty
+        if row is None:
+            stayed = memory.rests.get(now_ps, 0)
+            row = empty | {"cached": stayed, "free": pool_slots - stayed}
         while coming is not None and coming[0] <= now_ps:
             counts = np.bincount(coming[1], minlength=len(CLASSES))
             coming = next(changes, None)
@@ -108,6 +113,22 @@ def test_regions_lie_where_the_records_count_them(policy):
 @settings(max_examples=examples(250))
 @given(scenarios(allocators=("paged",)))
 def test_blocks_add_up_to_what_the_records_count(case):
+    agrees(case)
+
+
+@pytest.mark.parametrize("preemption", PREEMPTIONS)
+def test_blocks_that_are_shared_and_cached_add_up_to_what_the_records_count(preemption):
+    @settings(max_examples=examples(25))
+    @given(caching_cases("prefix", preemption))
+    def agree(case):
+        agrees(case)
+
+    agree()
+
+
+@settings(max_examples=examples(50))
+@given(followed_cases())
+def test_blocks_of_vllms_scheduler_add_up_with_one_batch_in_flight_and_with_two(case):
     agrees(case)
 
 

@@ -160,9 +160,14 @@ def test_the_table_has_hits_where_some_run_caches():
     }
 
 
-def test_addresses_of_cached_blocks_are_refused():
+def test_addresses_of_cached_blocks_are_recorded_and_those_of_a_tree_refused():
     scenario = Scenario.from_dict(BASE | {"allocator": {"prefix_caching": True}, "workload": TRAFFIC}, name="here")
-    with pytest.raises(InputError, match=r"leave --addresses out, or use allocator: paged without prefix_caching"):
+    found = run(scenario, addresses=True).addresses
+    assert set(found["class"]) >= {"used", "cached"}
+    assert found[found["class"] == "cached"]["request"].isna().all()
+    assert found[found["class"] == "used"]["request"].notna().all()
+    scenario = Scenario.from_dict(BASE | {"allocator": "radix", "workload": TRAFFIC}, name="here")
+    with pytest.raises(InputError, match=r"this allocator keeps a tree; leave --addresses out"):
         run(scenario, addresses=True)
 
 

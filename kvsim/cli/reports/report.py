@@ -55,7 +55,9 @@ def add(subparsers: Any) -> None:
         "--variant", metavar="NAME", dest="variants", action="append", help="this variant alone; may be repeated"
     )
     of_scenario.add_argument(
-        "--no-addresses", action="store_true", help="record nothing for the memory map, which takes every step"
+        "--no-addresses",
+        action="store_true",
+        help="record nothing for the memory map, which takes every step, nor what prompts share",
     )
     add_output_options(parser, "print what was written as JSON, and nothing else")
     parser.set_defaults(execute=execute)
@@ -137,7 +139,7 @@ def _of_scenario(args: argparse.Namespace, progress: "Progress | None") -> "tupl
         variants = [(one.label, one) for one in picked]
         results = study.compare(variants, seed=args.seed, progress=progress, pieces=pieces)
         if not args.no_addresses:
-            results = with_addresses(variants, results, seed=args.seed, progress=progress)
+            results = with_addresses(variants, results, prompts=True, seed=args.seed, progress=progress)
         if len(results) > 1:
             write_comparison(name, results, folder, progress, figures=False)
         else:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from kvsim.step import CLASSES
 
-USED, RESERVED, INTERNAL, DEAD, MOVING, _, EXTERNAL, FREE = range(len(CLASSES))
+USED, RESERVED, INTERNAL, DEAD, MOVING, CACHED, EXTERNAL, FREE = range(len(CLASSES))
 """The classes by their numbers, those of `step.CLASSES`."""
 
 Bands = tuple[tuple[int, int], ...]

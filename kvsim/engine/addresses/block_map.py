@@ -6,6 +6,8 @@ order of their numbers; whoever leaves puts its blocks back at the head, those o
 
 from collections import deque
 
+from kvsim.engine.addresses.bands import FREE
+
 
 class BlockMap:
     """Block tables with real numbers, as many entries as the allocator counts.
@@ -13,6 +15,9 @@ class BlockMap:
     A block that several sequences hold is owned by the first of them, in the order in which they came to hold it; when
     that one leaves, by the next. `fresh` says which entries of its table are an owner's since the last `settle`.
     """
+
+    follows = False
+    """The tables are those of the allocator, which has given back and taken by now."""
 
     def __init__(self, blocks: int) -> None:
         self.tables: dict[int, list[int]] = {}
@@ -60,9 +65,9 @@ class BlockMap:
         self._free.extendleft(reversed(gone))
         self._freed += gone
 
-    def freed(self) -> list[int]:
-        """The blocks that have come free since the last `settle` and still are, by number."""
-        return sorted(block for block in set(self._freed) if block not in self._holders)
+    def loose(self) -> list[tuple[int, int]]:
+        """The blocks that nobody holds and that have come free since the last `settle`, by number, and their class."""
+        return sorted((block, FREE) for block in set(self._freed) if block not in self._holders)
 
     def settle(self) -> None:
         """What has changed is written down: nothing is fresh any more."""

@@ -1,12 +1,14 @@
-"""The layout of blocks, which the allocator only counts: a `BlockMap` gives them numbers."""
+"""The layout of blocks: where the allocator only counts them a `BlockMap` gives them numbers."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from kvsim.engine.addresses.bands import DEAD, FREE, MOVING, USED, Bands, bands_of, differences
+from kvsim.engine.addresses.bands import DEAD, MOVING, USED, Bands, bands_of, differences
 from kvsim.engine.addresses.block_map import BlockMap
 from kvsim.engine.addresses.layout import Layout, Paint
+from kvsim.engine.addresses.table_map import TableMap
 from kvsim.memory.paged import BlockAllocator
+from kvsim.memory.prefix import PrefixAllocator
 from kvsim.metrics.requests import Journey
 
 
@@ -17,10 +19,10 @@ class BlockLayout(Layout):
     the first of them finds too few blocks, as it happened (exactly so where the last admitted is the victim).
     """
 
-    def __init__(self, allocator: BlockAllocator) -> None:
+    def __init__(self, allocator: BlockAllocator | PrefixAllocator) -> None:
         self._allocator = allocator
         self._size = allocator.block_size
-        self._map = BlockMap(allocator.blocks)
+        self._map = TableMap(allocator) if isinstance(allocator, PrefixAllocator) else BlockMap(allocator.blocks)
         self._noted: dict[int, Bands] = {}
         self._leaving: deque[tuple[int, list[int]]] = deque()
         """Those preempted in the plan at hand, with the tables that they had."""
@@ -40,7 +42,7 @@ class BlockLayout(Layout):
             return
         del self._noted[sequence]
         self._undecided.discard(sequence)
-        if in_plan:
+        if in_plan and not self._map.follows:
             self._leaving.append((sequence, table))
         else:
             self._map.release(sequence, table)
@@ -53,8 +55,8 @@ class BlockLayout(Layout):
         copied = {journey.sequence.id for journey in running if self._grow(journey, stalled)}
         while self._leaving:
             blocks.release(*self._leaving.popleft())
-        for block in blocks.freed():
-            yield Paint(block * size, size, 0, FREE)
+        for block, kind in blocks.loose():
+            yield Paint(block * size, size, 0, kind)
         for journey in running:
             number = journey.sequence.id
             bands = self._bands(journey, number in copied)

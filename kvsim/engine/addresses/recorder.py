@@ -7,9 +7,15 @@ from kvsim.engine.addresses.layout import Layout
 from kvsim.engine.addresses.regions import RegionLayout
 from kvsim.memory.interface import Allocator
 from kvsim.memory.paged import BlockAllocator
+from kvsim.memory.prefix import PrefixAllocator
 from kvsim.metrics.memory import AddressLog
 from kvsim.metrics.requests import Journey
 from kvsim.request import Sequence
+
+
+def can_follow(allocator: Allocator) -> bool:
+    """It can be said where what this allocator keeps lies: all but the tree, whose rows come in runs of any length."""
+    return not allocator.caches or isinstance(allocator, PrefixAllocator)
 
 
 class AddressRecorder:
@@ -24,7 +30,9 @@ class AddressRecorder:
     def __init__(self, allocator: Allocator) -> None:
         self.log = AddressLog()
         self._layout: Layout = (
-            BlockLayout(allocator) if isinstance(allocator, BlockAllocator) else RegionLayout(allocator)
+            BlockLayout(allocator)
+            if isinstance(allocator, BlockAllocator | PrefixAllocator)
+            else RegionLayout(allocator)
         )
 
     def forked(self, parent: Sequence, child: Sequence) -> None:

@@ -92,6 +92,10 @@ class PrefixAllocator(HeldBooks[Holding]):
         held = self._held.get(sequence.id)
         return len(held.tables[0]) * self.block_size if held else 0
 
+    def table(self, sequence: int) -> Seq[int]:
+        """The block table of the sequence with this id, which owns something. Pure."""
+        return self._held[sequence].tables[0]
+
     @property
     def free_blocks(self) -> int:
         """Blocks that nobody references, cached ones included."""

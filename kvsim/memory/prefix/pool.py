@@ -97,6 +97,10 @@ class BlockPool:
         """Nobody references the block. Pure; false for the null block, which is never free."""
         return block != NULL and block not in self._counts
 
+    def is_cached(self, block: int) -> bool:
+        """Nobody references the block, and it can be hit. Pure."""
+        return block in self._keys and block not in self._counts
+
     def take(self, count: int) -> list[int]:
         """Hand out `count` blocks from the head of the queue, with one reference each; what they held is evicted.
 

@@ -184,7 +184,8 @@ def address_rows(log: AddressLog) -> Table:
     """A row for each change of what a run of slots holds."""
     owners = {sequence: whose(sequence) for sequence in set(log.sequence)}
     requests = [
-        None if CLASSES[kind] == "free" else owners[id_] for kind, id_ in zip(log.kind, log.sequence, strict=True)
+        None if CLASSES[kind] in ("free", "cached") else owners[id_]
+        for kind, id_ in zip(log.kind, log.sequence, strict=True)
     ]
     # Rows can be millions: numbers stay in typed arrays.
     columns: dict[str, Any] = {

@@ -111,13 +111,15 @@ def _axis_cell(value: object) -> Cell:
 
 
 def any_exhibit(record: Mapping[str, Any], kind: str, folder: Path) -> Exhibit:
-    """What any JSON record says: its lists of records as tables, what is single as facts, in the order of the file."""
+    """What any JSON record says: its lists of records as tables in the order of the file, what is single as facts."""
     told = {key: value for key, value in record.items() if key not in SAID}
-    facts = [[Cell(key), cell(value, DIGITS)] for key, value in _facts(told)]
-    sheets = [Sheet(title="Facts", columns=["fact", "value"], bodies=[Body("", facts)])] if facts else []
+    facts = [[Cell(key), cell(value, DIGITS)] for key, value in _facts(told) if value is not None]
+    sheets = []
     for key, value in told.items():
         if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
             sheets.append(_records(key, value))
+    if facts:
+        sheets.append(Sheet(title="Facts", columns=["fact", "value"], bodies=[Body("", facts)]))
     return Exhibit(
         name=str(record.get("name") or record.get("scenario") or folder.resolve().name),
         kind=kind,

@@ -35,6 +35,12 @@ class Sheet:
         """All rows, whatever they belong to."""
         return [row for body in self.bodies for row in body.rows]
 
+    @property
+    def numeric(self) -> list[bool]:
+        """Of each column whether any of its cells is a number; the first one names the rows and counts as none."""
+        there = [any(row[place].number is not None for row in self.rows) for place in range(len(self.columns))]
+        return [False, *there[1:]]
+
 
 def cell(value: object, digits: int = 2) -> Cell:
     """A cell of any plain value: numbers with separators and as many digits as count, `-` where there is none."""

@@ -56,9 +56,8 @@ def _sheet(sheet: Sheet | None) -> Iterator[str]:
     if sheet.note:
         yield plain(sheet.note)
         yield ""
-    numbers = [any(row[place].number is not None for row in sheet.rows) for place in range(len(sheet.columns))]
     yield _row([plain(head) for head in sheet.columns])
-    yield _row(["---:" if number and place else "---" for place, number in enumerate(numbers)])
+    yield _row(["---:" if numeric else "---" for numeric in sheet.numeric])
     for body in sheet.bodies:
         if body.heading:
             yield _row([f"**{plain(body.heading)}**", *[""] * (len(sheet.columns) - 1)])

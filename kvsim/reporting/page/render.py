@@ -41,6 +41,7 @@ def render(content: Content, pictures: Sequence[Shown], maps: Sequence[MapData])
         alone=_by_result(pictures),
         maps=fitting,
         no_room=[one.name for one in maps if not one.text],
+        unmapped=_unmapped(content, maps),
         map_data=Markup(json_block(_model(fitting))),
         classes=_occurring(fitting),
         style=Markup(_asset("page.css")),
@@ -78,6 +79,12 @@ def _occurring(maps: Sequence[MapData]) -> list[tuple[str, str]]:
     """The classes that the maps show, with their colours."""
     there = {kind for one in maps for kind in one.kinds} | {"used", "free"}
     return [(name, CLASS_COLOURS[name]) for name in CLASSES if name in there]
+
+
+def _unmapped(content: Content, maps: Sequence[MapData]) -> list[str]:
+    """The results whose addresses nobody recorded."""
+    names = content.numbers.columns[1:] if content.numbers else []
+    return [name for name in names if name not in {one.name for one in maps}]
 
 
 def _by_result(pictures: Sequence[Shown]) -> list[tuple[str, list[Shown]]]:

@@ -69,7 +69,7 @@ def test_any_other_record_is_facts_and_tables(tmp_path):
     (tmp_path / "plan.json").write_text(json.dumps(record))
     (tmp_path / "pareto.svg").write_text("<svg></svg>")
     [exhibit] = load_subject([tmp_path]).exhibits
-    facts, candidates = exhibit.sheets
+    candidates, facts = exhibit.sheets
     assert [[cell.text for cell in row] for row in facts.rows] == [
         ["goal.ttft_s", "2.000"],
         ["goal.reached", "yes"],

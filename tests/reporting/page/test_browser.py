@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from kvsim.reporting.page import pictures, write_report
 from kvsim.reporting.page.report import PAGE
+from kvsim.step import CLASSES
 from tests.reporting.page.browsing import browser, needs_browser, prefer_dark, wait_until
 from tests.reporting.page.subjects import HOSTILE, HOSTILE_VARIANT, POOL_TOKENS, hostile_subject
 
@@ -157,7 +159,8 @@ def test_the_tip_says_what_the_addresses_say(page, subject, place):
         time_s, slot = float(tip.get_attribute("data-time")), int(tip.get_attribute("data-slot"))
         assert time_s == pytest.approx((x - left) / wide * length_s, abs=2.1 * length_s / wide)
         assert slot == pytest.approx((1 - (y - top) / high) * POOL_TOKENS, abs=2.1 * POOL_TOKENS / high + 1)
-        kind, request, since = pool_at(result, time_s)[slot]
+        pool = pool_at(result, time_s)
+        kind, request, since = pool[slot]
         seen.add(kind)
         assert (tip.get_attribute("data-kind"), tip.get_attribute("data-request")) == (kind, request)
         assert float(tip.get_attribute("data-since")) == pytest.approx(since, abs=1e-5)
@@ -166,6 +169,9 @@ def test_the_tip_says_what_the_addresses_say(page, subject, place):
             prompt, output = (result.tables["requests"][name][row] for name in ("prompt_tokens", "output_tokens"))
             assert f"request {request}" in tip.text.splitlines()
             assert f"prompt {prompt:,}, output {output:,} tokens" in tip.text
+            holds = Counter(one for one, whose, _ in pool if whose == request)
+            told = ", ".join(f"{holds[name]:,} {name}" for name in CLASSES if holds[name])
+            assert tip.text.splitlines()[-1] == f"holds {told}"
     assert len(seen) > 1
 
 

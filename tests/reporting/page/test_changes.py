@@ -153,5 +153,7 @@ def test_maps_share_the_room_and_what_one_does_not_need_the_others_have():
     assert alone.text == ""
 
 
-def test_without_addresses_there_is_no_map():
-    assert maps_of([fake_result()], 10_000) == []
+def test_without_addresses_and_where_nothing_ever_lay_there_is_no_map():
+    empty = fake_result("empty")
+    empty.tables["addresses"] = table([])
+    assert maps_of([fake_result(), empty], 10_000) == []

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from kvsim.errors import InputError
+from kvsim.reporting.figures.catalogue import FIGURES
 from kvsim.reporting.inputs import Subject
 from kvsim.reporting.page import pictures as drawn
 from kvsim.reporting.page import report, write_report
@@ -23,7 +24,7 @@ from tests.reporting.page.subjects import HOSTILE, HOSTILE_VARIANT
 @pytest.fixture(autouse=True)
 def _few_figures(monkeypatch):
     """How all of them are drawn is tested where they are."""
-    monkeypatch.setattr(drawn, "FIGURES", drawn.FIGURES[:2])
+    monkeypatch.setattr(drawn, "FIGURES", drawn.FIGURES[:1])
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +71,18 @@ def test_nothing_of_a_name_becomes_an_element(hostile):
     assert [one["name"] for one in data["maps"]] == [HOSTILE_VARIANT, "paged"]
 
 
+def test_results_without_a_map_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(drawn, "FIGURES", ())
+    mapped = fake_result("regions", rows=9)
+    mapped.tables["addresses"] = {
+        "time_s": [0.0], "start": [0], "length": [16], "request": [1], "sample": [0], "class": ["used"],
+    }  # fmt: skip
+    results = [mapped, fake_result("tree", rows=9)]
+    written = write_report(Subject(name="two", results=results), tmp_path, formats=())
+    assert "regions: all 1 changes." in written.page.read_text()
+    assert "Of tree no addresses were recorded." in written.page.read_text()
+
+
 def test_only_the_scripts_of_the_page_may_run(hostile):
     page = Elements((hostile / "report.html").read_text())
     [policy] = [attrs["content"] for _, attrs in page.found if attrs.get("http-equiv") == "Content-Security-Policy"]
@@ -101,7 +114,7 @@ def test_the_markdown_twin_has_the_finding_the_table_and_the_figures(hostile):
 
 
 def test_the_same_report_is_the_same_bytes(tmp_path, monkeypatch):
-    monkeypatch.setattr(drawn, "FIGURES", drawn.FIGURES[1:2])
+    monkeypatch.setattr(drawn, "FIGURES", FIGURES[1:2])
     results = [fake_result("a", rows=40), fake_result("b", rows=40)]
     for name in ("one", "two"):
         write_report(Subject(name="twice", results=results), tmp_path / name)

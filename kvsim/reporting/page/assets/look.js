@@ -7,7 +7,8 @@ kvsim.Colours = class {
   constructor(classes, free, byRequest, requestOf, owners) {
     this.byRequest = byRequest;
     this.requestOf = requestOf;
-    this.free = kvsim.packed(kvsim.rgb(free));
+    this.ground = kvsim.rgb(free);
+    this.free = kvsim.packed(this.ground);
     this.kinds = classes.map((one) => kvsim.rgb(one.colour));
     this.known = new Uint32Array((owners + 1) * 8);   // 0: not made yet
   }
@@ -23,7 +24,9 @@ kvsim.Colours = class {
 
   make(owner, kind) {
     const request = this.requestOf(owner);
-    if (!this.byRequest || request < 0) {
+    if (this.byRequest && request < 0)   // what is nobody's steps back behind the colours of requests
+      return kvsim.packed(this.kinds[kind].map((part, place) => 0.35 * part + 0.65 * this.ground[place]));
+    if (!this.byRequest) {
       const shade = request < 0 ? 1 : kvsim.SHADES[request % kvsim.SHADES.length];
       return kvsim.packed(this.kinds[kind].map((part) => part * shade));
     }

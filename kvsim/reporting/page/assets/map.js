@@ -41,7 +41,11 @@ kvsim.startMap = async (root) => {
   };
   const height = () => (planes.length === 1 ? 380 : planes.length === 2 ? 280 : planes.length < 5 ? 220 : 180);
   const fit = () => {
-    for (const plane of planes) plane.resize(plane.canvas.parentElement.clientWidth, height(), devicePixelRatio || 1);
+    for (const plane of planes) {
+      const wide = plane.canvas.parentElement.clientWidth, ratio = devicePixelRatio || 1;
+      if (wide !== plane.wide || ratio !== plane.ratio) plane.resize(wide, height(), ratio);
+      plane.wide = wide;
+    }
     state.dirty = true;
   };
   const redraw = () => {
@@ -184,6 +188,7 @@ kvsim.startMap = async (root) => {
   for (const choice of root.querySelectorAll("input[name=map-colour]"))
     choice.addEventListener("change", () => {
       state.byRequest = choice.value === "request";
+      root.dataset.colour = choice.value;
       dress();
     });
   part("closer").addEventListener("click", () => zoom(2));

@@ -61,6 +61,7 @@ def maps_of(results: Sequence[Result], most_letters: int) -> list[MapData]:
         for result in results
         if "addresses" in result.tables and result.metrics["pool_tokens"] and result.metrics["simulated_s"]
         for changes in [changes_of(result.tables["addresses"])]
+        if len(changes)
     ]
     left, made = most_letters, dict[int, MapData]()
     for place in sorted(range(len(wholes)), key=lambda place: len(wholes[place][2])):
