@@ -22,7 +22,7 @@ DRAWN = (
     *((kind, "all") for kind in ("comparison", "memory_strips", "waste", "fragmentation", "running_and_waiting")),
     *((kind, "all") for kind in ("preemptions", "latencies", "first_token", "cost", "requests_at_once", "kv_share")),
     *((kind, "cached") for kind in ("prefix_tree", "timeline", "bytes_per_token")),
-    ("waste", "paged"),
+    *((kind, "paged") for kind in ("waste", "published")),
 )
 """Figure and runs that it is drawn of here."""
 

@@ -74,7 +74,7 @@ def _panel(axes: "Axes", shown: Sequence[Result], metric: str) -> None:
             axes.barh(top + thick / 2, scale * value, thick, color=colour, linewidth=0)
             axes.annotate(
                 three_digits(scale * value), (scale * value, top + thick / 2), (3, 0),
-                textcoords="offset points", va="center", fontsize=6.5,
+                textcoords="offset points", va="center", fontsize=7.1,
             )  # fmt: skip
             most = max(most, scale * value)
     axes.set_ylim(len(shown) * (BAR + THIN + GAP), 0)
