@@ -27,17 +27,27 @@ _PARTS = {
     "device_bytes": ("card", "weights", "pool", "workspace", "other", "left"),
     "upkeep": tuple(part.name for part in fields(Upkeep)),
     "blocked": CAUSES,
+    "cost": (
+        "gpus", "usd_per_gpu_hour_low", "usd_per_gpu_hour_high", "usd_per_hour", "usd_per_million_output_tokens",
+        "usd_per_million_requests",
+    ),
     "hit_tokens_by_layer": LAYERS,
     "rehit_tokens_by_layer": LAYERS,
     **dict.fromkeys(_SPREADS, ("mean", *(f"p{percent}" for percent in PERCENTILES), "max")),
-}
+}  # fmt: skip
+
+OF_TENANTS = "tenants."
+"""What the names of their numbers begin with: whose requests there are is known when they have come."""
 
 _OF_A_CLASS = ("arrived", "finished", "met_share", "goodput_per_s")
 _SPREADS_OF_A_CLASS = ("ttft_s", "tpot_s", "e2e_s")
 
 
 def metric_names(slo_classes: Sequence[str] = ()) -> list[str]:
-    """The numbers among the `metrics` of `summary.metrics`; `slo_classes` are those that have goals of their own."""
+    """The numbers among the `metrics` of `summary.metrics` but those of tenants.
+
+    `slo_classes` are those that have goals of their own.
+    """
     named = [*_PLAIN, *(f"{name}.{part}" for name, parts in _PARTS.items() for part in parts)]
     for one in slo_classes:
         own = (f"{name}.{part}" for name in _SPREADS_OF_A_CLASS for part in _PARTS[name])

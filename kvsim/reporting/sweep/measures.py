@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kvsim.errors import InputError
-from kvsim.metrics.names import metric_names
+from kvsim.metrics.names import OF_TENANTS, metric_names
 from kvsim.metrics.waste import waste_share
 from kvsim.scenario.messages import closest, suggestion
 from kvsim.step import CLASSES
@@ -86,7 +86,7 @@ def check_measures(sweep: Sweep, names: Sequence[str]) -> None:
     axes = (one.key for one in sweep.axes if one.numbers is not None)
     columns = [WASTE, *metric_names(list(classes)), *axes, *OF_RUNS]
     for name in names:
-        if name not in columns:
+        if name not in columns and not name.startswith(OF_TENANTS):
             near = closest(name, columns)
             right = suggestion(name, near or TOLD) + ("" if near else ", and every number of kvsim run --json")
             raise InputError(f"--metrics: {name} is no number of these runs; {right}")

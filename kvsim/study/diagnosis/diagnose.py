@@ -232,7 +232,7 @@ def _notes(
         if again:
             said.append(
                 "Where prefixes are cached, preempted requests find what they had computed themselves: up to "
-                f"{again:,} tokens. That is all that caching brings here."
+                f"{again:,} tokens. That is what caching brings here."
             )
     if scenario.settings.window.until == "saturated" and not all(one["measured_s"] for one in cured.values()):
         said.append("A run in which nobody waits has no numbers (-): window.until is saturated here.")

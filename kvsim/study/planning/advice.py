@@ -12,6 +12,7 @@ from kvsim.metrics.waste import waste_share
 from kvsim.scenario.resolve import Scenario
 from kvsim.study.planning.rates.screen import GAIN, Bound, Screened
 from kvsim.study.planning.rates.sustained import Trial, mean
+from kvsim.study.planning.reuse import repeated_share
 
 BLOCKED_SHARE = 0.01
 """KV memory binds where more than this share of the requests found no room at some time."""
@@ -80,11 +81,11 @@ def _for_memory(scenario: Scenario, screened: Screened | None, trial: Trial) -> 
         yield _Change(
             1 / (1 - waste), f"Organisation: {how}; {waste:.0%} of the slots that are taken hold no KV of anybody."
         )
-    yield from _reuse(trial)
+    yield from _reuse(scenario, 1.0 if screened is None else screened.prompt_share)
 
 
 def _for_compute(scenario: Scenario, screened: Screened | None, trial: Trial) -> Iterator[_Change]:
-    yield from _reuse(trial)
+    yield from _reuse(scenario, 1.0 if screened is None else screened.prefill_share)
     card, dtype = gpu(scenario.settings.gpu), scenario.settings.model.weights_dtype
     faster = card.flops_per_s("fp8") / card.flops_per_s(dtype)
     yield _Change(
@@ -125,15 +126,13 @@ def _for_batch(scenario: Scenario, screened: Screened | None, trial: Trial) -> I
         )
 
 
-def _reuse(trial: Trial) -> Iterator[_Change]:
-    """What requests hold and another holds too; None is known where prefixes are cached already."""
-    twice, used = trial.mean("duplicate_share"), trial.mean("mean_share", "used")
-    if twice is not None and used:
-        share = min(twice / used, 0.99)
+def _reuse(scenario: Scenario, of_whole: float) -> Iterator[_Change]:
+    """Prompts that have come before, where prompts are so much of what binds."""
+    share = repeated_share(scenario)
+    if share * of_whole > 0:
         yield _Change(
-            1 / (1 - share),
-            f"Reuse: prefix caching (allocator.prefix_caching: true); {share:.0%} of the KV is held by another request "
-            "too.",
+            1 / (1 - min(share * of_whole, 0.99)),
+            f"Reuse: prefix caching (allocator.prefix_caching: true); {share:.0%} of prompt tokens have come before.",
         )
 
 

@@ -1,13 +1,18 @@
 """A run folder holds the exact scenario: it is made again from it, whatever the file said and where."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from kvsim import Scenario, run
 from kvsim.errors import InputError
-from kvsim.scenario import load
+from kvsim.metrics.result import to_json
+from kvsim.scenario import load, load_all
 from kvsim.study.diagnosis import scenario_of
+from kvsim.study.outcome import resolved
+
+SCENARIOS = Path(__file__).parents[3] / "scenarios"
 
 PARENT = """\
 model: llama-3.1-8b
@@ -111,3 +116,16 @@ def _plain():
         "pool": {"tokens": 4096},
         "workload": {"rate": "4/s", "requests": 3, "prompt_tokens": 50, "output_tokens": 5},
     }
+
+
+@pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_scenario_that_comes_with_kvsim_is_made_again_from_what_its_run_folder_says(path, tmp_path):
+    for number, given in enumerate(load_all(path)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "resolved.json").write_text(to_json(resolved(given, 7)))
+        (folder / "summary.json").write_text(to_json({"name": given.label, "seed": 7, "metrics": {}}))
+        again, seed, _ = scenario_of(folder)
+        own = {"name", "published", "seed"}
+        assert again.settings.model_dump(exclude=own) == given.settings.model_dump(exclude=own)
+        assert seed == 7

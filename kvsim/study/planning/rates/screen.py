@@ -31,7 +31,7 @@ class Screened:
     """One candidate. `at_once` requests decode together when it is saturated, `by_memory` as many as the pool holds.
 
     `rate_per_s` is what all replicas bear together; `binds` what would have to grow first; `prefill_share` the part of
-    the engine's time that prompts take.
+    the engine's time that prompts take, `prompt_share` the part of the KV that is theirs, on average.
     """
 
     pool_tokens: int
@@ -40,6 +40,7 @@ class Screened:
     rate_per_s: float
     binds: Bound
     prefill_share: float
+    prompt_share: float
 
 
 def screen(scenario: Scenario, seed: int | None = None) -> Screened | None:
@@ -71,6 +72,7 @@ def screen(scenario: Scenario, seed: int | None = None) -> Screened | None:
         rate_per_s=simulation.replicas * PS_PER_S / time_ps,
         binds=binds,
         prefill_share=prefill_ps / time_ps,
+        prompt_share=load.prompt_tokens / (load.prompt_tokens + load.output_tokens / 2),
     )
 
 
