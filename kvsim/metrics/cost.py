@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from kvsim.catalog.gpus import Gpu
+
 _SECONDS_PER_HOUR = 3600
 _MILLION = 1_000_000
 
@@ -25,6 +27,14 @@ class Price:
             return f"{self.usd:.2f} US dollars a GPU-hour ({self.source})"
         span = f"the middle of {self.low_usd:.2f} to {self.high_usd:.2f}"
         return f"{self.usd:.2f} US dollars a GPU-hour, {span} ({self.source})"
+
+
+def catalogue_price(card: Gpu) -> Price | None:
+    """The price that the catalogue knows of a GPU; None where it knows none."""
+    low = card.usd_per_hour_low
+    if low is None:
+        return None
+    return Price(low, card.usd_per_hour_high or low, f"catalogue: {card.source_price}")
 
 
 def cost(

@@ -9,6 +9,7 @@ from kvsim.capacity.answers.remedies import remedies
 from kvsim.capacity.plan import Plan, StageMemory
 from kvsim.capacity.span import Span
 from kvsim.catalog.footprint import Footprint
+from kvsim.metrics.cost import catalogue_price
 from kvsim.units import GIB
 
 
@@ -51,6 +52,7 @@ def record(made: Plan, *, lengths: dict[str, int] | None = None, shared_tokens: 
         "remedies": [asdict(remedy) for remedy in remedies(made)],
         "pressure": asdict(pressure(made, request_tokens=typical, shared_tokens=min(shared_tokens, typical))),
         "settings": settings(made),
+        "cost": _cost(made),
         "provenance": made.provenance,
         "expected_error": expected_error(made),
         "not_modelled": list(made.not_modelled),
@@ -88,6 +90,15 @@ def settings(made: Plan) -> dict[str, Any]:
         "quantization": asked.scheme.name if asked.scheme is not None else None,
         "kv_cache_dtype": asked.cache_dtype,
     }
+
+
+def _cost(made: Plan) -> dict[str, Any]:
+    """GPUs of all ranks, stages and replicas, and US dollars an hour at the middle of the catalogue's range."""
+    asked = made.deployment
+    gpus = asked.tensor_parallel * asked.pipeline_parallel * asked.data_parallel
+    price = None if asked.gpu is None else catalogue_price(asked.gpu)
+    said = "not known" if price is None else str(price)
+    return {"gpus": gpus, "usd_per_hour": None if price is None else price.usd * gpus, "price": said}
 
 
 def _stage(stage: StageMemory) -> dict[str, Any]:

@@ -96,8 +96,17 @@ def _facts(found: Mapping[str, Any]) -> dict[str, object]:
         "pressure": f"{pressing['kind']}; {pressing['cure']}",
         "  lost": f"{100 * pressing['lost_share']:.1f} % of a request's slots, hits come in steps of "
         f"{pressing['hit_granularity_tokens']} tokens",
+        "cost": _cost(found["cost"]),
         "settings": ", ".join(f"{name} {value}" for name, value in found["settings"].items() if value is not None),
     }
+
+
+def _cost(cost: Mapping[str, Any]) -> str | None:
+    if cost["usd_per_hour"] is None:
+        return None
+    return (
+        f"{cost['usd_per_hour']:,.2f} USD/h for {cost['gpus']} GPU{'' if cost['gpus'] == 1 else 's'}; {cost['price']}"
+    )
 
 
 def _remedies(args: argparse.Namespace, out: "Console", found: Mapping[str, Any]) -> None:

@@ -4,9 +4,12 @@ from kvsim.reporting.finding import three_digits
 from kvsim.reporting.plan.table import Column
 from kvsim.study.planning.cliff import LEAVES, Cliff
 
+BLOW_UP = "queue blow-up"
+
 RULE = (
     f"knee: the largest rate up to which the 99th percentile of TTFT stays within {LEAVES:g} times its level at the "
-    "lowest load, where an M/M/1 queue has the most throughput over delay (Kleinrock 1979)."
+    "lowest load, where an M/M/1 queue has the most throughput over delay (Kleinrock 1979). Queue blow-up: what "
+    "is served while the queue is seen to grow; whatever comes beyond that waits."
 )
 
 
@@ -20,7 +23,7 @@ def cliff_answer(cliff: Cliff) -> str:
     onset, blow_up = cliff.preemption_onset_per_s, cliff.blow_up_per_s
     return (
         f"{knee}; {'nothing is preempted' if onset is None else f'preemptions begin at {_rate(onset)}'}; "
-        f"{'the queue does not blow up' if blow_up is None else f'the queue blows up at {_rate(blow_up)}'}."
+        f"{'the queue does not grow' if blow_up is None else f'beyond {_rate(blow_up)} the queue grows without end'}."
         f"{_asked(cliff)}"
     )
 
@@ -30,7 +33,7 @@ def marks(cliff: Cliff) -> dict[str, float]:
     found = {
         "knee": cliff.knee_per_s,
         "preemption onset": cliff.preemption_onset_per_s,
-        "queue blow-up": cliff.blow_up_per_s,
+        BLOW_UP: cliff.blow_up_per_s,
     }
     return {name: rate for name, rate in found.items() if rate is not None}
 
@@ -51,7 +54,10 @@ def cliff_columns(cliff: Cliff) -> list[Column]:
         values = [trial.mean(*path) for trial in trials]
         columns.append((heading, ["-" if value is None else three_digits(value * scale) for value in values]))
     columns.append(("queue\ngrows %", ["-" if one.growth is None else f"{100 * one.growth:z.1f}" for one in trials]))
-    names = [", ".join(name for name, rate in at.items() if rate == trial.rate_per_s) for trial in trials]
+    seen = {name: rate for name, rate in at.items() if name != BLOW_UP}
+    if cliff.saturated_from_per_s is not None:
+        seen["queue grows"] = cliff.saturated_from_per_s
+    names = [", ".join(name for name, rate in seen.items() if rate == trial.rate_per_s) for trial in trials]
     return [*columns, ("", names)]
 
 

@@ -81,6 +81,7 @@ def cliff_summary(cliff: Cliff) -> dict[str, Any]:
         "knee_per_s": cliff.knee_per_s,
         "preemption_onset_per_s": cliff.preemption_onset_per_s,
         "queue_blow_up_per_s": cliff.blow_up_per_s,
+        "saturated_from_per_s": cliff.saturated_from_per_s,
         "rates": [
             {
                 "rate_per_s": trial.rate_per_s,

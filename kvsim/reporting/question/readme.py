@@ -79,7 +79,7 @@ class Page:
             heading = "## Published beside simulated"
             columns = ("", "published", "simulated", "apart")
             parts += [heading, self.source, markdown_table(columns, rows)]
-        parts += _section("What was simulated", asked.shows)
+        parts += _section("What it shows", asked.shows)
         parts += _section("What to expect", asked.expect)
         parts += self.tables
         parts += _section("Where the numbers come from", "\n".join(f"- {fact}" for fact in self.facts))

@@ -1,7 +1,7 @@
 """What an hour of the scenario's GPU costs: as it says, else by the catalogue."""
 
 from kvsim.catalog.gpus import gpu
-from kvsim.metrics.cost import Price
+from kvsim.metrics.cost import Price, catalogue_price
 from kvsim.scenario.schema.settings import Settings
 
 UNKNOWN = "not known; give price.usd_per_gpu_hour"
@@ -17,13 +17,4 @@ def price_of(settings: Settings) -> Price | None:
     given = settings.price.usd_per_gpu_hour
     if given is not None:
         return Price(given, given, "given in the scenario")
-    return catalogue_price(settings.gpu)
-
-
-def catalogue_price(name: str) -> Price | None:
-    """The price that the catalogue knows of a GPU; InputError for a GPU that it does not know."""
-    card = gpu(name)
-    low = card.usd_per_hour_low
-    if low is None:
-        return None
-    return Price(low, card.usd_per_hour_high or low, f"catalogue: {card.source_price}")
+    return catalogue_price(gpu(settings.gpu))

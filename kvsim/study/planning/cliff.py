@@ -38,8 +38,9 @@ class Cliff:
     """Trials in the order of their rates, and the marks that they show; None where the trials show none.
 
     `low_load_s` is the TTFT p99 at the lowest rate, `knee_per_s` the largest rate up to which it stays within `LEAVES`
-    times that; `preemption_onset_per_s` the smallest rate from which on requests are preempted; `blow_up_per_s` that
-    from which on the queue grows without end.
+    times that; `preemption_onset_per_s` the smallest rate from which on requests are preempted. From
+    `saturated_from_per_s` on the queue is seen to grow without end; what is served meanwhile, of the arrivals all but
+    those by which it grows, is the most that can be served: beyond that, `blow_up_per_s`, it grows.
     """
 
     name: str
@@ -71,9 +72,18 @@ class Cliff:
         return _rate(self.trials, _first(self.trials, _preempts))
 
     @property
-    def blow_up_per_s(self) -> float | None:
+    def saturated_from_per_s(self) -> float | None:
         """See above."""
         return _rate(self.trials, _first(self.trials, _saturated))
+
+    @property
+    def blow_up_per_s(self) -> float | None:
+        """See above."""
+        place = _first(self.trials, _saturated)
+        if place is None:
+            return None
+        served = [trial.rate_per_s * (1 - trial.growth) for trial in self.trials[place:] if trial.growth is not None]
+        return sum(served) / len(served) if served else self.trials[place].rate_per_s
 
     def _left(self, trial: Trial) -> bool:
         return _left(self.trials[0], trial)

@@ -154,15 +154,16 @@ def planned(
     replications = replications if traffic.drawn else 1
     first = candidates[0].scenario
     seeds = seeds_of(first, replications, seed)
+    told = _Told(progress)
     questions = [_question(one, goals, traffic, counts, seeds, seed, tolerance) for one in candidates]
-    rows = answered(questions, executor, progress)
+    rows = answered(questions, executor, told)
     made = Plan(name, goals, traffic, rows, replications, first.seed if seed is None else seed, tolerance)
     best = {one.candidate.name: one for one in (made.fewest, made.cheapest, made.cheapest_by_token) if one is not None}
     verified = {}
     if traffic.drawn:
         fresh = seeds_of(first, replications, seed, FRESH)
         again = [_once(one.candidate, one.replicas or 1, goals, traffic, fresh) for one in best.values()]
-        verified = dict(zip(best, answered(again, executor, progress), strict=True))
+        verified = dict(zip(best, answered(again, executor, told.go_on()), strict=True))
     else:
         notes = [*notes, "The traffic is a recording: one run of each trial, and no fresh seeds to verify the best on."]
     return replace(made, notes=notes, verified=verified, **_said([one for one in rows if one.trial is not None]))
@@ -261,6 +262,21 @@ def _said(rows: Sequence[Planned]) -> dict[str, Any]:
         "expected_errors": [one.expected_error for one in made],
         "not_modelled": list(dict.fromkeys(gap for one in made for gap in one.not_modelled)),
     }
+
+
+class _Told:
+    """Progress over several rounds of questions: what was done before counts as done."""
+
+    def __init__(self, progress: Progress | None, before: int = 0) -> None:
+        self._progress, self._before, self._done = progress, before, before
+
+    def __call__(self, done: int, asked: int) -> None:
+        self._done = self._before + done
+        if self._progress is not None:
+            self._progress(self._done, self._before + asked)
+
+    def go_on(self) -> "_Told":
+        return _Told(self._progress, self._done)
 
 
 def _known(value: float | None) -> float:

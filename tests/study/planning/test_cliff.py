@@ -26,9 +26,15 @@ def test_the_marks_lie_between_neighbouring_rates_whose_runs_differ_in_what_they
     onset = cliff.preemption_onset_per_s
     assert at(onset)["preemptions"] > 0
     assert at(rates[rates.index(onset) - 1])["preemptions"] == 0
-    assert cliff.knee_per_s < cliff.blow_up_per_s
-    over, calm = at(1.5 * cliff.blow_up_per_s), at(cliff.knee_per_s)
-    assert over["queue_s"]["p99"] > 5 * calm["queue_s"]["p99"]
+    assert cliff.knee_per_s < cliff.blow_up_per_s <= cliff.saturated_from_per_s
+
+
+def test_the_queue_blows_up_at_the_rate_that_an_overloaded_engine_serves():
+    long = {**TIGHT, "workload": {**TIGHT["workload"], "requests": 400}}
+    cliff = where_is_the_cliff(long, replications=1, jobs=1)
+    over = {"workload.rate": f"{3 * cliff.blow_up_per_s!r}/s", "window": {"until": "saturated"}}
+    served_per_s = run(Scenario.from_dict(long).changed(over, AT)).metrics["requests_per_s"]
+    assert cliff.blow_up_per_s == pytest.approx(served_per_s, rel=0.05)
 
 
 def test_one_candidate_has_a_cliff_and_traffic_that_has_a_rate():

@@ -123,3 +123,11 @@ def test_what_cannot_be_planned_is_refused_before_anything_runs(asked, said):
         kvsim.plan(**whole, **FAST)
     assert said in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_progress_never_goes_back_and_ends_where_all_runs_are_done():
+    told = []
+    kvsim.plan(SCENARIO, "ttft_p99<1s", choices={"gpu": ["RTX 4090"]}, progress=lambda *at: told.append(at), **FAST)
+    assert [done for done, _ in told] == list(range(1, len(told) + 1))
+    assert all(done <= asked for done, asked in told)
+    assert told[-1][0] == told[-1][1]
