@@ -118,6 +118,7 @@ def test_the_first_point_of_a_sweep_gives_the_committed_numbers(name, capsys):
     assert_equal([{key: one[key] for key in keys} for one in found], [{k: one[k] for k in keys} for one in there])
 
 
+@pytest.mark.slow
 def test_the_cliff_gives_the_committed_numbers(capsys):
     assert (
         kvsim(["plan", str(ROOT / ENTRIES["cliff"]["scenario"]), "--where-is-the-cliff", "--jobs", "1", "--json"]) == 0
