@@ -130,6 +130,31 @@ def test_the_cliff_gives_the_committed_numbers(capsys):
         assert found == there
 
 
+SMALL = {
+    "question": "How many wait?",
+    "answer": "{2/s: preemptions} are preempted, {2/s: ttft_s.p50 / 1/s: ttft_s.p50} times as long.",
+    "commands": [
+        "kvsim sweep scenarios/cliff.yaml --set workload.requests=20 --grid workload.rate=1/s,2/s "
+        "--metrics ttft_s.p50,preemptions"
+    ],
+    "figures": {"sweep": "TTFT over the rate."},
+}
+
+
+def test_a_report_made_twice_is_the_same_bytes(tmp_path):
+    once, again = (rebuild("small", SMALL, tmp_path / place) for place in ("once", "again"))
+    files = sorted(path.name for path in once.iterdir())
+    assert files == ["README.md", "summary.json", "sweep.png"]
+    assert all((once / file).read_bytes() == (again / file).read_bytes() for file in files)
+    assert (once / "README.md").read_text("utf-8").startswith("# How many wait?\n\n**0 are preempted, ")
+
+
+def test_a_command_that_fails_names_its_report(tmp_path):
+    with pytest.raises(SystemExit, match=r"small: `kvsim run nothing\.yaml` ended with 2"):
+        rebuild("small", {**SMALL, "commands": ["kvsim run nothing.yaml"]}, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, entry in ENTRIES.items() if "data" not in entry])
 def test_a_report_made_again_has_the_committed_bytes(name, tmp_path):
