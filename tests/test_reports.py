@@ -24,6 +24,8 @@ MOST_PAGE_BYTES = 3_000_000
 
 COMPARED = [name for name, entry in ENTRIES.items() if entry["commands"][0].startswith("kvsim report")]
 SWEPT = [name for name, entry in ENTRIES.items() if entry["commands"][0].startswith("kvsim sweep")]
+CHEAPEST = {"block-size": -1}
+"""Which point of a sweep takes the least time, where it is not the first."""
 QUICK = ["azure-conversation", "azure-code"]
 """Comparisons that take about a second."""
 
@@ -105,10 +107,11 @@ def test_a_comparison_gives_the_committed_numbers(name):
 
 
 @pytest.mark.parametrize("name", SWEPT)
-def test_the_first_point_of_a_sweep_gives_the_committed_numbers(name, capsys):
+def test_a_point_of_a_sweep_gives_the_committed_numbers(name, capsys):
     command = ENTRIES[name]["commands"][0].split()[1:]
     at = command.index("--grid") + 1
-    command[at] = command[at].partition(",")[0]
+    key, _, values = command[at].partition("=")
+    command[at] = f"{key}={values.split(',')[CHEAPEST.get(name, 0)]}"
     command[1] = str(ROOT / command[1])
     assert kvsim([*command, "--jobs", "1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["points"]

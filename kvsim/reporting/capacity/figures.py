@@ -7,14 +7,27 @@ from kvsim.capacity.answers.expected import expected_error, in_words
 from kvsim.capacity.plan import Plan
 from kvsim.metrics.result import to_json, write_whole
 from kvsim.reporting.figures.catalog.lengths import LENGTHS, length_axis, log_axis
-from kvsim.reporting.style import INK, PALE_INK, foot_text, house_style, new_figure, save_figure, write_foot
+from kvsim.reporting.style import (
+    FOOTER_LINE_INCHES,
+    INK,
+    PALE_INK,
+    foot_text,
+    house_style,
+    new_figure,
+    save_figure,
+    write_foot,
+)
 from kvsim.units import GIB
 from kvsim.version import __version__
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 KV, WEIGHTS = "#0072B2", "#E69F00"
+
+# Inches.
+HEAD, PANEL, AXIS = 0.33, 1.95, 0.55
 
 
 def write_plan(made: Plan, record: dict[str, Any], folder: str | Path) -> list[Path]:
@@ -29,8 +42,7 @@ def write_plan(made: Plan, record: dict[str, Any], folder: str | Path) -> list[P
 def concurrency(made: Plan) -> "Figure":
     """Requests at once against their length; what lies beyond the model's own limit is drawn pale."""
     with house_style():
-        figure = new_figure(3.0)
-        axes = figure.add_axes((0.13, 0.24, 0.84, 0.65))
+        figure, axes = _panel(made)
         limit = made.deployment.model.max_context
         inside = [length for length in LENGTHS if length <= limit]
         axes.plot(LENGTHS, [made.requests_at_once(length) for length in LENGTHS], color=PALE_INK, linestyle=":")
@@ -40,15 +52,13 @@ def concurrency(made: Plan) -> "Figure":
         axes.set_ylabel("requests at once")
         axes.set_title(f"{_title(made)}: requests that fit")
         length_axis(axes)
-        _footer(figure, made)
     return figure
 
 
 def kv_and_weights(made: Plan) -> "Figure":
     """KV of a single request on one GPU, beside the weights there, from 4K to 1M tokens."""
     with house_style():
-        figure = new_figure(3.0)
-        axes = figure.add_axes((0.13, 0.24, 0.84, 0.65))
+        figure, axes = _panel(made)
         step = made.deployment.step_tokens
         shape = made.layout
         sizes = [shape.request_blocks(length, step) * shape.block_bytes / GIB for length in LENGTHS]
@@ -60,7 +70,6 @@ def kv_and_weights(made: Plan) -> "Figure":
         axes.set_title(f"{_title(made)}: one request")
         axes.legend()
         length_axis(axes)
-        _footer(figure, made)
     return figure
 
 
@@ -71,8 +80,13 @@ def _title(made: Plan) -> str:
     return f"{asked.model.name}, {f'{cards} x ' if cards > 1 else ''}{card}"
 
 
-def _footer(figure: "Figure", made: Plan) -> None:
+def _panel(made: Plan) -> "tuple[Figure, Axes]":
+    """A figure with one panel, and at its foot where the plan comes from and how far off it may be."""
     low, high = made.tokens.low, made.tokens.high
     text = f"kvsim {__version__} · {made.provenance['policy'].partition(' (')[0]} · {low:,.0f} to {high:,.0f} tokens"
-    lines = foot_text(f"{text} · {in_words(expected_error(made))}")
-    write_foot(figure, lines)
+    foot = foot_text(f"{text} · {in_words(expected_error(made))}")
+    below = AXIS + FOOTER_LINE_INCHES * (foot.count("\n") + 1)
+    height = HEAD + PANEL + below
+    figure = new_figure(height)
+    write_foot(figure, foot)
+    return figure, figure.add_axes((0.13, below / height, 0.84, PANEL / height))
