@@ -174,7 +174,8 @@ def _below(text: str, figures: Sequence[str]) -> str:
 
 def _typed(entry: Entry) -> list[str]:
     """The commands as a reader types them."""
-    return ([f"cd $KVSIM_DATA/{entry['data']}"] if "data" in entry else []) + list(entry["commands"])
+    home = [f"cd $KVSIM_DATA/{entry['data']}".removesuffix("/.")] if "data" in entry else []
+    return home + list(entry["commands"])
 
 
 def index(target: Path, listed: Mapping[str, Entry]) -> str:

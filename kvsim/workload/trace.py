@@ -20,8 +20,8 @@ from kvsim.workload.streams import Streams
 from kvsim.workload.trace_contents import prompt_contents, prompt_layers
 
 PACKAGED = {
-    "azure-code-2023": "azure-code-2023.csv",
     "azure-conv-2023": "azure-conv-2023.csv",
+    "azure-code-2023": "azure-code-2023.csv",
     "lmcache-web-agents": "lmcache-web-agents.jsonl",
     "mooncake-conversation": "mooncake-conversation.jsonl",
 }

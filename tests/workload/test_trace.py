@@ -47,6 +47,25 @@ def test_the_packaged_slice_equals_the_head_of_the_recorded_file():
     assert read(TraceTraffic(recorded, requests=600)) == read(TraceTraffic("azure-conv-2023"))
 
 
+def test_the_packaged_slice_of_code_completion_is_600_calls_with_their_bursts():
+    rows = read(TraceTraffic("azure-code-2023"))
+    assert len(rows) == 600
+    assert sum(prompt for _, prompt, _ in rows) == 1_327_580
+    assert sum(output for _, _, output in rows) == 18_338
+    pauses = sorted(late - early for (early, *_), (late, *_) in zip(rows, rows[1:], strict=False))
+    assert pauses[-1] / PS_PER_S == pytest.approx(38.5136, abs=1e-4)
+    assert pauses[300] < PS_PER_S // 10
+
+
+@needs_data
+@pytest.mark.oracle
+def test_the_packaged_slice_of_code_completion_is_calls_314_to_913_of_the_recorded_file():
+    recorded = read(TraceTraffic(Path(DATA) / "traces/azure_llm_2023/AzureLLMInferenceTrace_code.csv.gz", requests=913))
+    first_ps = recorded[313][0]
+    packaged = read(TraceTraffic("azure-code-2023"))
+    assert [(time_ps - first_ps, prompt, output) for time_ps, prompt, output in recorded[313:]] == packaged
+
+
 @needs_data
 @pytest.mark.oracle
 @pytest.mark.parametrize(
@@ -142,7 +161,8 @@ def test_every_packaged_name_has_its_file():
 def test_a_trace_that_does_not_exist_is_an_error_with_the_packaged_names(tmp_path):
     with pytest.raises(
         InputError,
-        match=r"no such trace file; .* packaged traces: azure-conv-2023, lmcache-web-agents, mooncake-conversation$",
+        match=r"no such trace file; .* packaged traces: "
+        r"azure-conv-2023, azure-code-2023, lmcache-web-agents, mooncake-conversation$",
     ):
         TraceTraffic(tmp_path / "none.csv")
     with pytest.raises(InputError, match=r"did you mean azure-conv-2023\?$"):

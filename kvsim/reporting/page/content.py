@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kvsim.errors import InputError
+from kvsim.metrics.result import Result
 from kvsim.reporting.finding import finding, ledger, legend, measured, shared, sources
 from kvsim.reporting.inputs import Subject
 from kvsim.reporting.inputs.exhibit import Exhibit
@@ -17,6 +19,9 @@ from kvsim.reporting.page.sheets import (
     settings_sheet,
     tenants_sheet,
 )
+from kvsim.reporting.question.answer import answered
+from kvsim.reporting.question.header import question_of
+from kvsim.reporting.question.numbers import numbers_of_results
 from kvsim.reporting.study.table import in_short
 from kvsim.version import __version__
 
@@ -73,8 +78,8 @@ def content_of(subject: Subject) -> Content:
         name=subject.name,
         kind="a study of variants" if study else "a comparison" if several else "one run",
         version=results[0].version,
-        description=_description(results[0].scenario_resolved),
-        findings=[finding(results), *(in_short(study) if study else ()), *found],
+        description=_description(results[0].scenario_resolved) or question_of(results[0].scenario_given).question,
+        findings=[*_answer(results), finding(results), *(in_short(study) if study else ()), *found],
         cards=cards(results),
         first_token=first_token_parts(results),
         glance=glance_sheet(results) if several else None,
@@ -95,6 +100,15 @@ def content_of(subject: Subject) -> Content:
         exhibits=exhibits,
         facts=_facts(subject),
     )
+
+
+def _answer(results: Sequence[Result]) -> list[str]:
+    """What the head of the scenario answers with these numbers; nothing where it asks for others."""
+    form = question_of(results[0].scenario_given).answer
+    try:
+        return [answered(form, numbers_of_results(results))] if form else []
+    except InputError:
+        return []
 
 
 def _description(resolved: dict[str, Any]) -> str:

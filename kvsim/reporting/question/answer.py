@@ -27,6 +27,7 @@ UNITS: Mapping[str, float] = {
     "min": 1 / 60,
     "KiB": 1 / 1024,
     "GiB": 1 / GIB,
+    "million": 1e-6,
 }
 """What a number in its own unit (a share, seconds, bytes) is multiplied by to be shown in this one."""
 

@@ -1,8 +1,9 @@
 """What was measured, by who and what, as an answer asks for it: read from the records that the verbs leave."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kvsim.metrics.result import Result
 from kvsim.metrics.waste import waste_share
 from kvsim.reporting.question.answer import Numbers
 from kvsim.study.values import shown
@@ -27,6 +28,11 @@ def numbers_of(record: Mapping[str, Any]) -> Numbers:
     raise ValueError(
         f"no record of a comparison, a sweep, a cliff, a hit curve, a check or a validation; keys {list(record)}"
     )
+
+
+def numbers_of_results(results: Sequence[Result]) -> Numbers:
+    """The numbers of results by name, as `numbers_of` has them of a comparison's record."""
+    return {result.name: _metrics(result.metrics) for result in results}
 
 
 def _metrics(metrics: Mapping[str, Any]) -> Mapping[str, Any]:

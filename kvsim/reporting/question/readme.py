@@ -79,7 +79,7 @@ class Page:
             heading = "## Published beside simulated"
             columns = ("", "published", "simulated", "apart")
             parts += [heading, self.source, markdown_table(columns, rows)]
-        parts += _section("What was simulated", asked.shows)
+        parts += _section("What it shows", asked.shows)
         parts += _section("What to expect", asked.expect)
         parts += self.tables
         parts += _section("Where the numbers come from", "\n".join(f"- {fact}" for fact in self.facts))
@@ -145,7 +145,7 @@ def sweep_facts(record: Mapping[str, Any]) -> tuple[list[str], list[str]]:
 
 def cliff_tables(record: Mapping[str, Any]) -> list[str]:
     """The table of a cliff, a row a rate, with what is marked there."""
-    marks = {record[f"{name}_per_s"]: name.replace("_", " ") for name in MARKS if record[f"{name}_per_s"] is not None}
+    marks = {record[key]: name for key, name in MARKS.items() if record[key] is not None}
     rows = []
     for rate in record["rates"]:
         cells = [three_digits(scale * rate[name]) for name, _, scale in RATES]
@@ -153,8 +153,12 @@ def cliff_tables(record: Mapping[str, Any]) -> list[str]:
     return ["## All rates\n\n" + markdown_table([*(label for _, label, _ in RATES), "mark"], rows)]
 
 
-MARKS = ("preemption_onset", "knee", "queue_blow_up")
-"""The marks of a cliff: keys of its record, without `_per_s`."""
+MARKS: Mapping[str, str] = {
+    "preemption_onset_per_s": "preemptions begin",
+    "knee_per_s": "knee",
+    "saturated_from_per_s": "the queue grows",
+}
+"""The marks of a cliff among the rates that were tried: key of its record, and what is said there."""
 
 RATES = (
     ("rate_per_s", "requests, /s", 1.0),

@@ -1,7 +1,18 @@
 """The page of a report says what was asked and answered, and shows what a reader needs to check it."""
 
+from kvsim.reporting.question.answer import measured
 from kvsim.reporting.question.header import Question
-from kvsim.reporting.question.readme import Beside, Page, Shown, markdown_table, sweep_facts, sweep_tables
+from kvsim.reporting.question.numbers import numbers_of
+from kvsim.reporting.question.readme import (
+    Beside,
+    Page,
+    Shown,
+    cliff_facts,
+    cliff_tables,
+    markdown_table,
+    sweep_facts,
+    sweep_tables,
+)
 
 ASKED = Question(question="How large should a block be?", shows="One model.", expect="Something.")
 
@@ -66,3 +77,47 @@ def test_notes_that_differ_in_numbers_alone_are_told_once():
     assert facts[:3] == ["step times: estimated from data sheets", "workload: a", "workload: b"]
     assert facts[3:] == ["Note: Out of range. by 2 And 1 like it.", "Note: Another."]
     assert gaps == ["sampling"]
+
+
+def _rate(rate_per_s, **others):
+    seconds = {"ttft_p99_s": 0.5, "tpot_p99_s": 0.03, "mean_running": 4.0, "mean_waiting": 0.0, "used_share": 0.25}
+    return {"rate_per_s": rate_per_s, **seconds, "preemptions": 0.0, **others}
+
+
+CLIFF = {
+    "knee_per_s": 2.0,
+    "preemption_onset_per_s": None,
+    "queue_blow_up_per_s": 2.5,
+    "saturated_from_per_s": 3.0,
+    "low_load_ttft_p99_s": 0.5,
+    "replications": 3,
+    "rates": [_rate(1.0), _rate(2.0), _rate(3.0, preemptions=4.5)],
+    "provenance": {"timing": "datasheet"},
+    "notes": ["a note"],
+    "not_modelled": ["sampling"],
+}
+
+
+def test_a_cliff_has_a_row_a_rate_with_its_marks():
+    (table,) = cliff_tables(CLIFF)
+    assert table.splitlines()[4:] == [
+        "| 1.00 | 0.5 | 30.0 | 4.00 | 0 | 25.0 | 0 |  |",
+        "| 2.00 | 0.5 | 30.0 | 4.00 | 0 | 25.0 | 0 | knee |",
+        "| 3.00 | 0.5 | 30.0 | 4.00 | 0 | 25.0 | 4.50 | the queue grows |",
+    ]
+    assert cliff_facts(CLIFF) == (
+        [
+            "step times: estimated from data sheets",
+            "each rate: the mean of 3 runs on streams that all rates share",
+            "Note: a note",
+        ],
+        ["sampling"],
+    )
+
+
+def test_an_answer_may_name_a_mark_and_what_was_measured_there():
+    numbers = numbers_of(CLIFF)
+    assert measured("all: knee_per_s", numbers) == 2.0
+    assert measured("knee: ttft_p99_s ms", numbers) == 500
+    assert measured("saturated from: preemptions", numbers) == 4.5
+    assert "preemption onset" not in numbers

@@ -47,7 +47,7 @@ def counts(results: Sequence[Result]) -> "Figure":
                 axes.plot(time, found.columns[name], color=colour, linestyle=style, linewidth=1.0, label=label)
             axes.set_xlim(0, last_s / per_unit_s)
             axes.set_ylim(0, None)
-            axes.set_ylabel(f"requests\n{name}")
+            axes.set_ylabel(f"requests {name}")
             axes.tick_params(labelbottom=place == len(COUNTS) - 1)
             panels.append(axes)
         axes.set_xlabel(f"time ({unit})")
