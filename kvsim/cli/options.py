@@ -72,3 +72,16 @@ def whole(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
     return int(text)
+
+
+def share(text: str) -> float:
+    """A share of the command line, neither none nor the whole."""
+    from kvsim.units import parse_share
+
+    try:
+        found = parse_share(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share above 0 and below 1; 5% or 0.05 is")
+    return found

@@ -12,6 +12,7 @@ from kvsim.metrics.columns import TABLES
 from kvsim.metrics.result import GAPS, KV_EVENTS, Result, to_json, write_whole
 from kvsim.metrics.tables import left_over
 from kvsim.reporting.comparison import comparison_summary
+from kvsim.reporting.figures.interface import has_memory
 
 if TYPE_CHECKING:
     from kvsim.study.replication.study import Study
@@ -140,7 +141,7 @@ def write_run(
         if table not in result.tables:
             for form in ("png", "svg"):  # an earlier run may have left one there
                 (folder / f"{stem}.{form}").unlink(missing_ok=True)
-    if figures and _has_memory(result):
+    if figures and has_memory(result):
         # Importing matplotlib takes most of a second, so it waits until a figure is really drawn.
         from kvsim.reporting.figures.memory.over_time import memory_over_time
         from kvsim.reporting.style import save_figure
@@ -184,14 +185,14 @@ def write_comparison(
             progress(index / parts, f"writing {result.name}")
         written += write_run(result, folder / name, figures=figures)
     own: list[Path] = []
-    if figures and any(map(_has_memory, results)):
+    if figures and any(map(has_memory, results)):
         from kvsim.reporting.figures.latency.trade_off import has_trade_off, trade_off
         from kvsim.reporting.figures.memory.side_by_side import memory_side_by_side
         from kvsim.reporting.style import save_figure
 
         if progress:
             progress(len(results) / parts, "writing the comparison")
-        own = save_figure(memory_side_by_side([r for r in results if _has_memory(r)]), folder, COMPARISON_FIGURE)
+        own = save_figure(memory_side_by_side([r for r in results if has_memory(r)]), folder, COMPARISON_FIGURE)
         if has_trade_off(results):
             own += save_figure(trade_off(results), folder, TRADE_OFF_FIGURE)
     for form in ("png", "svg"):  # an earlier study may have left one there
@@ -248,11 +249,6 @@ def folder_names(names: Sequence[str]) -> list[str]:
             unique, number = f"{plain}-{number}", number + 1
         taken.append(unique)
     return taken
-
-
-def _has_memory(result: Result) -> bool:
-    fleet = "replicas" in result.tables  # whose pools are not recorded over time
-    return bool(result.metrics["pool_tokens"] and result.metrics["simulated_s"] and not fleet)
 
 
 def _holds_a_run(folder: Path) -> bool:

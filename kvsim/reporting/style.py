@@ -47,8 +47,6 @@ _SLACK = 0.97
 """Of the width a line may take: screens round the widths of letters up."""
 FOOTER_LINE_INCHES = 0.123
 """Height of a line of the footer's type."""
-FOOTER_LETTERS = 80
-"""Letters of the footer's type that fit in a line of `WIDTH_INCHES` whatever they are; `foot_text` measures them."""
 FOOTER_POINTS = 7
 """Size of the footer's type."""
 MARGIN_INCHES = 0.06

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from kvsim.cli.options import add_output_options, add_scenario_options, whole
+from kvsim.cli.options import add_output_options, add_scenario_options, share, whole
 from kvsim.cli.studies.options import add_worker_options, chosen_variants
 from kvsim.errors import InputError
 
@@ -67,7 +67,7 @@ def add(subparsers: Any) -> None:
         "--replications", metavar="R", type=whole, default=3, help="runs of each trial, on the same streams (default 3)"
     )
     parser.add_argument(
-        "--tolerance", metavar="SHARE", type=_share, default=0.05, help="how exact largest rates are (default 5%%)"
+        "--tolerance", metavar="SHARE", type=share, default=0.05, help="how exact largest rates are (default 5%%)"
     )
     add_worker_options(parser, "default: one a core")
     parser.add_argument("-o", metavar="DIR", dest="folder", help="write the plan, its table and its figure there")
@@ -192,15 +192,3 @@ def _counts(text: str) -> list[int]:
             raise argparse.ArgumentTypeError(f"{text!r} is empty; write the smaller end first, such as 1..8")
         return list(range(first, last + 1))
     return [whole(word.strip()) for word in text.split(",")]
-
-
-def _share(text: str) -> float:
-    from kvsim.units import parse_share
-
-    try:
-        share = parse_share(text)
-    except ValueError:
-        share = 0.0
-    if not 0 < share < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share above 0 and below 1; 5% or 0.05 is")
-    return share

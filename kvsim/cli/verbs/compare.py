@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kvsim.cli.options import add_output_options, add_simulation_options, whole
+from kvsim.cli.options import add_output_options, add_simulation_options, share, whole
 from kvsim.cli.studies.options import add_worker_options
 from kvsim.errors import InputError
 
@@ -49,7 +49,7 @@ def add(subparsers: Any) -> None:
     sure.add_argument(
         "--until-ci",
         metavar="SHARE",
-        type=_share,
+        type=share,
         help="replicate until 95 %% intervals of mean TTFT, TPOT and E2E reach no further than this, e.g. 5%%",
     )
     sure.add_argument("--batches", metavar="N", type=whole, help="cut one long run into N batches of arrivals instead")
@@ -194,15 +194,3 @@ def _duration(text: str) -> str:
     except ValueError as error:
         raise InputError(f"--warmup {text}: is neither {MSER} nor a time ({error})") from None
     return text
-
-
-def _share(text: str) -> float:
-    from kvsim.units import parse_share
-
-    try:
-        share = parse_share(text)
-    except ValueError:
-        share = 0.0
-    if not 0 < share < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share above 0 and below 1; 5% or 0.05 is")
-    return share

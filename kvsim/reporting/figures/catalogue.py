@@ -9,7 +9,7 @@ from kvsim.metrics.result import Result
 from kvsim.reporting.figures.catalog.bytes_per_token import bytes_per_token, has_model
 from kvsim.reporting.figures.catalog.concurrency import concurrency, has_pool
 from kvsim.reporting.figures.catalog.kv_share import has_weights, kv_share
-from kvsim.reporting.figures.interface import FigureKind
+from kvsim.reporting.figures.interface import FigureKind, has_memory
 from kvsim.reporting.figures.latency.cost import costs, has_costs
 from kvsim.reporting.figures.latency.distributions import has_latencies, latencies
 from kvsim.reporting.figures.latency.first_token import first_token, has_first_tokens
@@ -25,11 +25,6 @@ from kvsim.reporting.figures.requests.counts import counts
 from kvsim.reporting.figures.requests.preemptions import has_preemptions, preemptions
 from kvsim.reporting.figures.requests.published import has_published, published
 from kvsim.reporting.figures.requests.timeline import has_timeline, timeline
-
-
-def has_memory(result: Result) -> bool:
-    """Its pool was recorded over time: it has one, time passed, and it is no fleet."""
-    return bool(result.metrics["pool_tokens"] and result.metrics["simulated_s"] and "replicas" not in result.tables)
 
 
 def _with_memory(results: Sequence[Result]) -> list[Result]:

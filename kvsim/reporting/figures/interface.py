@@ -29,3 +29,8 @@ class FigureKind:
 def figures_of(results: Sequence[Result], kinds: Sequence[FigureKind]) -> list[FigureKind]:
     """Those of the kinds that these runs have something to show for, in the order given."""
     return [kind for kind in kinds if kind.applies(results)]
+
+
+def has_memory(result: Result) -> bool:
+    """Its pool was recorded over time: it has one, time passed, and it is no fleet."""
+    return bool(result.metrics["pool_tokens"] and result.metrics["simulated_s"] and "replicas" not in result.tables)

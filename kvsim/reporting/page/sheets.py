@@ -8,6 +8,7 @@ from kvsim.metrics.result import Result
 from kvsim.reporting.comparison import comparison_table
 from kvsim.reporting.inputs.sheet import Body, Cell, Sheet, cell
 from kvsim.reporting.study.table import basis, rows
+from kvsim.reporting.tenants import tenant_table
 from kvsim.step import ENDS
 from kvsim.units import GIB
 
@@ -92,51 +93,23 @@ def requests_sheet(results: Sequence[Result]) -> Sheet | None:
 
 
 def tenants_sheet(results: Sequence[Result]) -> Sheet | None:
-    """What became of the requests of each tenant and class of service; None where nobody told whose they are."""
-    bodies = []
-    for result in results:
-        table = result.tables.get("requests", {})
-        if not len(table.get("id", ())):
-            continue
-        names = list(zip(table["tenant"], table["slo_class"], strict=True))
-        groups = sorted(set(names), key=lambda pair: tuple(name or "" for name in pair))
-        if groups == [(None, None)]:
-            continue
-        columns = {
-            key: list(table[key])
-            for key in ("end", "prompt_tokens", "generated_tokens", "ttft_s", "tpot_s", "preemptions", "hit_tokens")
-        }
-        lines = []
-        for group in groups:
-            places = [place for place, name in enumerate(names) if name == group]
-            own = {key: [values[place] for place in places] for key, values in columns.items()}
-            prompts = sum(own["prompt_tokens"])
-            lines.append(
-                [
-                    Cell(" · ".join(name for name in group if name) or "(not told)"),
-                    cell(len(places)),
-                    cell(own["end"].count("finished")),
-                    cell(prompts / len(places), 1),
-                    cell(sum(own["generated_tokens"]) / len(places), 1),
-                    *(cell(_percentile(own["ttft_s"], percent)) for percent in (50, 99)),
-                    *(cell(_percentile(own["tpot_s"], percent, 1000), 1) for percent in (50, 99)),
-                    cell(sum(own["preemptions"])),
-                    cell(sum(own["hit_tokens"]) / prompts * 100 if prompts else None, 1),
-                ]
-            )
-        bodies.append(Body(result.name, lines))
-    if not bodies:
+    """What each tenant got, a row for each; None where no result has more than one."""
+    told = [(result.name, table) for result in results if (table := tenant_table(result)) is not None]
+    if not told:
         return None
-    heads = ["tenant", "requests", "finished", "prompt tokens, mean", "output tokens, mean", "TTFT p50, s"]
-    heads += ["TTFT p99, s", "TPOT p50, ms", "TPOT p99, ms", "preemptions", "hit rate, %"]
-    return Sheet(title="By tenant", columns=heads, bodies=bodies, note="Of all requests of the run.")
-
-
-def _percentile(values: Sequence[float | None], percent: int, times: float = 1.0) -> float | None:
-    import numpy as np
-
-    there = [value for value in values if value is not None]
-    return float(np.percentile(there, percent)) * times if there else None
+    by_label = [{row.label: row for group in table.groups for row in group.rows} for _, table in told]
+    labels = {
+        row.label: f"{row.label}, {row.unit}" if row.unit else row.label for own in by_label for row in own.values()
+    }
+    bodies = []
+    for (name, table), own in zip(told, by_label, strict=True):
+        there = [own.get(label) for label in labels]
+        lines = [
+            [Cell(tenant), *(Cell(row.text(at), row.values[at][0]) if row else Cell("") for row in there)]
+            for at, tenant in enumerate(table.names)
+        ]
+        bodies.append(Body(name, lines))
+    return Sheet(title="By tenant", columns=["tenant", *labels.values()], bodies=bodies, note=told[0][1].note)
 
 
 def intervals_sheet(study: "Study") -> Sheet:

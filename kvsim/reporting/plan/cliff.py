@@ -1,6 +1,5 @@
 """The figure of a cliff: latency, running and waiting requests and KV in use by load, with the marks."""
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -9,12 +8,12 @@ from kvsim.reporting.plan.cliff_words import marks
 from kvsim.reporting.style import (
     ALARM,
     CLASS_COLOURS,
-    FOOTER_LETTERS,
-    FOOTER_LINE_INCHES,
     INK,
-    PALE_INK,
+    foot_inches,
+    foot_text,
     house_style,
     new_figure,
+    write_foot,
 )
 from kvsim.study.planning.cliff import Cliff
 from kvsim.study.planning.rates.sustained import Trial
@@ -45,11 +44,8 @@ _LOOKS = ((CLASS_COLOURS["used"], "o"), (CLASS_COLOURS["dead"], "s"))
 
 def draw_cliff(cliff: Cliff) -> "Figure":
     """The means of the replications at each rate; the marks run through all panels."""
-    foot = textwrap.fill(
-        " · ".join([f"kvsim {__version__}", f"seed {cliff.seed}", *_sources(cliff)]),
-        FOOTER_LETTERS,
-    )
-    below = 0.14 + FOOTER_LINE_INCHES * (foot.count("\n") + 1) + _AXIS
+    foot = foot_text(" · ".join([f"kvsim {__version__}", f"seed {cliff.seed}", *_sources(cliff)]))
+    below = foot_inches(foot) + _AXIS
     height = _HEAD + len(_PANELS) * (_PANEL + _BETWEEN) + below
     with house_style():
         figure = new_figure(height)
@@ -81,7 +77,7 @@ def draw_cliff(cliff: Cliff) -> "Figure":
             text = f"{name} {three_digits(rate)}/s"
             figure.text(left, 1 - 0.32 / height, text, fontsize=7.5, va="top", color=_MARKS[name][0], weight="bold")
             left += 0.33
-        figure.text(0.012, 0.01, foot, fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25)
+        write_foot(figure, foot)
     return figure
 
 

@@ -7,12 +7,13 @@ from kvsim.reporting.plan.words import best, goals_text, latency, latency_goal, 
 from kvsim.reporting.style import (
     ALARM,
     CLASS_COLOURS,
-    FOOTER_LETTERS,
-    FOOTER_LINE_INCHES,
     INK,
     PALE_INK,
+    foot_inches,
+    foot_text,
     house_style,
     new_figure,
+    write_foot,
 )
 from kvsim.study.planning.plan import Plan
 from kvsim.version import __version__
@@ -39,9 +40,9 @@ def draw_pareto(plan: Plan) -> "Figure":
     if not front:
         raise ValueError("plan: no candidate keeps up with the traffic, so that there is nothing to draw")
     told = [one for one in plan.rows if one.trial is not None and not one.trial.saturated]
-    foot = textwrap.fill(" · ".join([f"kvsim {__version__}", f"seed {plan.seed}", *sources(plan)]), FOOTER_LETTERS)
+    foot = foot_text(" · ".join([f"kvsim {__version__}", f"seed {plan.seed}", *sources(plan)]))
     names = [f"{number}: {setup(one)}" for number, one in enumerate(told, 1)]
-    foot_height = 0.14 + FOOTER_LINE_INCHES * (foot.count("\n") + 1)
+    foot_height = foot_inches(foot)
     names_height = _LINE * len(names) + 0.08
     below = foot_height + names_height + _AXIS
     height = _HEAD + _PANEL + below
@@ -85,5 +86,5 @@ def draw_pareto(plan: Plan) -> "Figure":
             where = foot_height + names_height - _LINE * (number + 0.6)
             text = textwrap.shorten(name, _LETTERS, placeholder=" ...")
             figure.text(0.12, where / height, text, fontsize=6.5, va="center")
-        figure.text(0.012, 0.01, foot, fontsize=6.5, color=PALE_INK, va="bottom", linespacing=1.25)
+        write_foot(figure, foot)
     return figure

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kvsim.reporting.finding import sources_of, three_digits
-from kvsim.reporting.sweep.points import front
+from kvsim.reporting.front import front
 from kvsim.study.planning.goals import LATENCIES, Goal
 from kvsim.study.planning.plan import SAFETY, Plan, Planned
 from kvsim.study.planning.rates.sustained import LEAST_STAYS, Trial

@@ -1,10 +1,10 @@
 """The points of a sweep: what their runs have in the mean, which are saturated, and which no other beats."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kvsim.reporting.front import front
 from kvsim.reporting.sweep.measures import GOODPUT, OUTPUT, TTFT, Measure
 from kvsim.study.sweeps.sweep import Sweep
 from kvsim.study.values import shown
@@ -80,15 +80,3 @@ def pareto(points: Sequence[At], low: Measure, high: Measure) -> list[At]:
     """The points that no other beats: none has less of `low` and as much of `high`, or more of it and as little."""
     known = [(one.mean(low), None if (more := one.mean(high)) is None else -more) for one in points]
     return [points[place] for place in front(known)]
-
-
-def front(pairs: Sequence[tuple[float | None, float | None]]) -> list[int]:
-    """Places of the pairs that no other beats: none has less of one number and no more of the other; None is beaten."""
-    numbered = ((one, other, place) for place, (one, other) in enumerate(pairs))
-    there = sorted((one, other, place) for one, other, place in numbered if one is not None and other is not None)
-    found, before = [], (math.inf, math.inf)
-    for one, other, place in there:
-        if other < before[1] or (one, other) == before:
-            found.append(place)
-            before = one, other
-    return sorted(found)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from kvsim.metrics.result import Result
 from kvsim.reporting.figures.frame import Frame, place_names, short
 from kvsim.reporting.finding import three_digits
+from kvsim.reporting.front import front
 from kvsim.reporting.style import CLASS_COLOURS, PALE_INK, WIDTH_INCHES, house_style
 
 if TYPE_CHECKING:
@@ -53,15 +54,6 @@ def costs(results: Sequence[Result]) -> "Figure":
     return frame.figure
 
 
-def front(points: Sequence[tuple[float, float]]) -> list[int]:
-    """The points that no other beats: none is lower in one and at most as high in the other; from left to right."""
-    return [
-        at
-        for at, (x, y) in sorted(enumerate(points), key=lambda one: one[1])
-        if not any(a <= x and b <= y and (a, b) != (x, y) for a, b in points)
-    ]
-
-
 def _usd(result: Result) -> float | None:
     cost = result.metrics.get("cost") or {}
     value = cost.get("usd_per_million_output_tokens")
@@ -77,7 +69,7 @@ def _draw(axes: "Axes", shown: Sequence[Result], latencies: Sequence[float]) -> 
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     points = [(_usd(result) or 0.0, latency) for result, latency in zip(shown, latencies, strict=True)]
-    best = front(points)
+    best = sorted(front(points), key=points.__getitem__)
     axes.plot(
         [points[at][0] for at in best], [points[at][1] for at in best], color=PALE_INK, linewidth=0.8, zorder=1,
         drawstyle="steps-post",
