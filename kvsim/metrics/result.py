@@ -31,6 +31,8 @@ SCHEMA = 1
 KV_EVENTS = "kv_events.jsonl"
 """The file of the KV events in a run folder."""
 
+_RIGHT = "a run folder is what `kvsim run -o DIR` writes"
+
 GAPS = "gaps.json"
 """The file of the gaps between tokens in a run folder."""
 
@@ -179,7 +181,7 @@ class Result:
         Raises InputError naming the file that is missing, damaged, older or newer.
         """
         folder = Path(folder)
-        summary = _read_json(folder / "summary.json")
+        summary = read_object(folder / "summary.json")
         if summary.get("schema") != SCHEMA:
             raise InputError(
                 f"{folder / 'summary.json'}: schema is {summary.get('schema')!r}; this version reads {SCHEMA}"
@@ -199,7 +201,7 @@ class Result:
             seed=summary["seed"],
             version=summary["version"],
             scenario_given=_read(folder / "scenario.yaml").decode(),
-            scenario_resolved=_read_json(folder / "resolved.json"),
+            scenario_resolved=read_object(folder / "resolved.json"),
             provenance=summary["provenance"],
             expected_error=summary.get("expected_error", {}),
             not_modelled=summary["not_modelled"],
@@ -208,7 +210,7 @@ class Result:
             metrics=summary["metrics"],
             pools=summary["pools"],
             tables=_tables_in(paths) if in_files else {name: _read_parquet(path) for name, path in paths.items()},
-            gaps=DurationHistogram.of(_read_json(folder / GAPS)) if (folder / GAPS).exists() else None,
+            gaps=DurationHistogram.of(read_object(folder / GAPS)) if (folder / GAPS).exists() else None,
             kv_events=_read_json_lines(folder / KV_EVENTS) if (folder / KV_EVENTS).exists() else None,
         )
 
@@ -294,23 +296,22 @@ def _refuse_non_numbers(value: object, key: str) -> None:
             _refuse_non_numbers(inner, f"{key}[{index}]")
 
 
-def _read(path: Path) -> bytes:
+def read_object(path: Path, right: str = _RIGHT) -> dict[str, Any]:
+    """Read a JSON object of a folder that kvsim wrote. Raises InputError; `right` says what could be read instead."""
     try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}); a run folder is what `kvsim run -o DIR` writes"
-        ) from error
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(_read(path))
+        value = json.loads(_read(path, right))
     except ValueError as error:
         raise InputError(f"{path}: is not JSON ({error}); write the run folder again") from error
     if not isinstance(value, dict):
         raise InputError(f"{path}: holds a {type(value).__name__}, not an object; write the run folder again")
     return value
+
+
+def _read(path: Path, right: str = _RIGHT) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); {right}") from error
 
 
 def _read_json_lines(path: Path) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvsim.cli.options import add_changes, add_output_options
+from kvsim.cli.studies.options import chosen_variants
 from kvsim.errors import InputError
 
 if TYPE_CHECKING:
@@ -114,18 +115,13 @@ def _of_folders(args: argparse.Namespace) -> "tuple[Subject, Path]":
 
 def _of_scenario(args: argparse.Namespace, progress: "Progress | None") -> "tuple[Subject, Path]":
     """Simulate the variants, and write their run folders where the report goes."""
-    from kvsim import scenario, study
+    from kvsim import study
     from kvsim.metrics.tables import ParquetPieces
     from kvsim.reporting.inputs import Subject
     from kvsim.reporting.run_folder import check_run_folder, folder_names, write_comparison, write_run
     from kvsim.study.mapped import with_addresses
 
-    loaded = scenario.load_all(args.inputs[0], args.overrides)
-    for name in args.variants or ():
-        if name not in [one.variant for one in loaded]:
-            known = ", ".join(one.variant for one in loaded if one.variant) or "none"
-            raise InputError(f"{args.inputs[0]}: {name} is no variant of this scenario; it has {known}")
-    picked = [one for one in loaded if not args.variants or one.variant in args.variants]
+    picked = chosen_variants(args.inputs[0], args)
     name = picked[0].name
     folder = Path(args.folder) if args.folder is not None else Path(RUNS) / folder_names([name])[0]
     check_run_folder(folder)

@@ -36,13 +36,13 @@ def add_worker_options(parser: "argparse.ArgumentParser | argparse._ArgumentGrou
     )
 
 
-def chosen_variants(args: argparse.Namespace) -> "list[Scenario]":
-    """The variants of the scenario that were named with --variant; all of them where none was."""
+def chosen_variants(file: str, args: argparse.Namespace) -> "list[Scenario]":
+    """The variants of the scenario in a file that were named with --variant; all of them where none was."""
     from kvsim import scenario
 
-    loaded = scenario.load_all(args.scenario, args.overrides)
+    loaded = scenario.load_all(file, args.overrides)
     for name in args.variants or ():
         if name not in [one.variant for one in loaded]:
             known = ", ".join(one.variant for one in loaded if one.variant) or "none"
-            raise InputError(f"{args.scenario}: {name} is no variant of this scenario; it has {known}")
+            raise InputError(f"{file}: {name} is no variant of this scenario; it has {known}")
     return [one for one in loaded if not args.variants or one.variant in args.variants]

@@ -81,7 +81,7 @@ def execute(args: argparse.Namespace) -> int:
 
     if args.folder is not None:
         check_writable(args.folder)
-    scenarios = chosen_variants(args)
+    scenarios = chosen_variants(args.scenario, args)
     choices = _choices(args)
     return _cliff(args, scenarios, choices) if args.where_is_the_cliff else _plan(args, scenarios, choices)
 

@@ -72,7 +72,7 @@ def execute(args: argparse.Namespace) -> int:
     from kvsim.study.sweeps.sweep import planned, run_all
 
     points = _points(args)
-    whole = planned(chosen_variants(args), points, replications=args.replications, seed=args.seed)
+    whole = planned(chosen_variants(args.scenario, args), points, replications=args.replications, seed=args.seed)
     names = [name.strip() for name in args.metrics.split(",")] if args.metrics else None
     check_measures(whole, names or ())
     folder = args.folder

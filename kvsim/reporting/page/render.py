@@ -3,15 +3,19 @@
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvsim.reporting.page.content import Content
 from kvsim.reporting.page.map import MapData
 from kvsim.reporting.page.pictures import Shown
 from kvsim.reporting.style import CLASS_COLOURS
 from kvsim.step import CLASSES
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 ASSETS = Path(__file__).parent / "assets"
 TABLES = ("tables.js",)
@@ -32,6 +36,7 @@ def render(content: Content, pictures: Sequence[Shown], maps: Sequence[MapData])
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["names"] = with_names
     fitting = [one for one in maps if one.text]
     scripts = ["\n" + "\n".join(_asset(name) for name in (*TABLES, *(MAP if fitting else ())))]
     return environment.get_template("page.html.j2").render(
@@ -48,6 +53,16 @@ def render(content: Content, pictures: Sequence[Shown], maps: Sequence[MapData])
         scripts=[Markup(script) for script in scripts],
         policy=policy(scripts),
         svg=Markup,
+    )
+
+
+def with_names(text: str) -> "Markup":
+    """A text as HTML, in which what stands between backquotes is a name."""
+    from markupsafe import Markup, escape
+
+    parts = re.split("`([^`]+)`", text)
+    return Markup().join(
+        Markup(f"<code>{escape(part)}</code>") if at % 2 else escape(part) for at, part in enumerate(parts)
     )
 
 

@@ -1,6 +1,5 @@
 """What is diagnosed: a scenario file, or the exact scenario that a run folder holds."""
 
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -8,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from kvsim.errors import InputError
+from kvsim.metrics.result import read_object
 from kvsim.scenario.checks.references import model_reference, place_of_path, trace_reference
 from kvsim.scenario.messages import Origin
 from kvsim.scenario.resolve import Scenario, load
 
 RESOLVED, SUMMARY = "resolved.json", "summary.json"
+RIGHT = "name a scenario file, or a folder that `kvsim run -o` wrote"
 
 _PATHS = {
     "model.name": model_reference,
@@ -38,7 +39,7 @@ def scenario_of(
         scenario = load(run, overrides=overrides, variant=variant)
         return scenario, scenario.seed, None
     folder = Path(run)
-    summary, rows = _object(folder / SUMMARY), _object(folder / RESOLVED)
+    summary, rows = (read_object(folder / name, RIGHT) for name in (SUMMARY, RESOLVED))
     if "metrics" not in summary:
         raise InputError(f"{folder / SUMMARY}: holds no metrics of one run; name the sub-folder of a variant")
     if variant is not None:
@@ -92,17 +93,3 @@ def _check_same(scenario: Scenario, rows: Mapping[str, Mapping[str, Any]], folde
                 f"{folder / RESOLVED}: {key}: is {row['value']!r} there and {now!r} now, so that the run cannot be "
                 "made again from its folder; diagnose its scenario file"
             )
-
-
-def _object(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_bytes())
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}); name a scenario file, or a folder that `kvsim run -o` wrote"
-        ) from error
-    except ValueError as error:
-        raise InputError(f"{path}: is not JSON ({error}); write the run folder again") from error
-    if not isinstance(found, dict):
-        raise InputError(f"{path}: holds a {type(found).__name__}, not an object; write the run folder again")
-    return found

@@ -15,7 +15,7 @@ from kvsim.reporting.page import pictures as drawn
 from kvsim.reporting.page import report, write_report
 from kvsim.reporting.page.markdown import plain
 from kvsim.reporting.page.pictures import MOST_LETTERS, Picture, inline_svg, shown
-from kvsim.reporting.page.render import json_block
+from kvsim.reporting.page.render import json_block, with_names
 from kvsim.reporting.run_folder import write_comparison
 from tests.fake_results import fake_result
 from tests.reporting.page.subjects import HOSTILE, HOSTILE_VARIANT
@@ -185,3 +185,9 @@ def test_a_report_in_the_folder_of_a_comparison_also_says_what_else_lies_there(t
     assert "## Files" in text
     assert "- `a/`: the run a, with a README of its own" in text
     assert "- `summary.json`: the numbers" in text
+
+
+def test_a_name_between_backquotes_is_set_as_code_and_is_escaped():
+    assert with_names("`<b>` beats `paged`, a ` alone stays") == (
+        "<code>&lt;b&gt;</code> beats <code>paged</code>, a ` alone stays"
+    )
