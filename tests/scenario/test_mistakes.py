@@ -117,7 +117,7 @@ def changed(old: str, new: str) -> str:
             "rate: 8/s",
             "trace: azure-conv-2024",
             "s.yaml:5: workload.trace: azure-conv-2024 is neither a packaged trace nor a file "
-            "(looked in the working folder); did you mean azure-conv-2023?",
+            "(looked in the working folder); did you mean azure-conv-2023 or azure-code-2023?",
         ),
         (
             "rate: 8/s",

@@ -109,7 +109,8 @@ class RequestLog:
         regret_tokens: int = 0,
     ) -> None:
         """A waiting request starts to run, with so many of its tokens found cached (by layer: `layers`)."""
-        journey.blocked_cause = None
+        # A sample may lose what it was forked with before it was ever admitted by itself.
+        self.resumed(now_ps, journey)
         if journey.first_scheduled_ps is None:
             journey.first_scheduled_ps = now_ps
             journey.asked_tokens = journey.request.prompt_tokens
@@ -117,7 +118,6 @@ class RequestLog:
             journey.regret_tokens = regret_tokens
             self.hit_layers = added(self.hit_layers, layers)
         else:
-            self.resumed(now_ps, journey)
             journey.rehit_tokens += hit_tokens
             self.rehit_layers = added(self.rehit_layers, layers)
 
