@@ -39,8 +39,8 @@ CACHING = ("--set", "allocator.prefix_caching=true")
 
 @pytest.mark.parametrize(("flags", "written", "few", "many"), [
     pytest.param((), False, 20_000, 200_000, id="summary alone"),
-    # Every table has been written to once from 40,000 on.
-    pytest.param((), True, 50_000, 200_000, id="run folder"),
+    # What is held before it is written is as large as it gets from 100,000 on.
+    pytest.param((), True, 100_000, 250_000, id="run folder"),
     pytest.param(CACHING, False, 50_000, 200_000, id="prefix cache", marks=pytest.mark.slow),
     pytest.param((), False, 100_000, 1_000_000, id="summary alone, a million", marks=pytest.mark.slow),
     pytest.param((), True, 100_000, 1_000_000, id="run folder, a million", marks=pytest.mark.slow),
