@@ -35,7 +35,9 @@ def _variant(variant: Variant) -> dict[str, Any]:
     return {
         "name": variant.name,
         "saturated": variant.saturated,
-        "queue": None if queue is None else {"growth": queue.growth, "memory": queue.memory},
+        "queue": None
+        if queue is None
+        else {"growth": queue.growth, "growth_error": queue.growth_error, "memory": queue.memory},
         "trusted": None if queue is None else queue.forgets and not queue.saturated,
         "batch_correlation": variant.correlation,
         "metrics": {key: _estimate(estimate) for key, estimate in variant.estimates.items()},
@@ -90,7 +92,14 @@ def _read_variant(variant: Mapping[str, Any], level: float) -> Variant:
     return Variant(
         name=variant["name"],
         estimates={key: _read_estimate(estimate, level) for key, estimate in variant["metrics"].items()},
-        queue=None if queue is None else Queue(queue["growth"], variant["saturated"], queue["memory"]),
+        queue=None
+        if queue is None
+        else Queue(
+            growth=queue["growth"],
+            growth_error=queue["growth_error"],
+            saturated=variant["saturated"],
+            memory=queue["memory"],
+        ),
         correlation=variant["batch_correlation"],
     )
 

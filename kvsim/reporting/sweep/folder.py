@@ -26,7 +26,7 @@ Written by kvsim: a sweep of {runs} runs.
 - `{table}`: a row a run, in the order of the points: its variant, the swept keys (rates per second, durations in
   seconds, sizes in bytes), replication, seed, version, the hash of all that decides it (`key`), its error, every
   metric of `kvsim run --json` by dotted name, and whether its queue grew for as long as requests came (`saturated`,
-  and `queue_growth`: by what share of them)
+  and `queue_growth`: by what share of them, with its standard error)
 - `{summary}`: every point with the mean, the least and the most of its replications, whether no other point is
   better in both latency and throughput (`pareto`), whether it is `saturated`, and which rates were `sustained`
 - `{figure}.png`, `{figure}.svg`: the figure

@@ -66,7 +66,7 @@ KNOWN: Mapping[str, Measure] = {
 }
 """Measures with names of their own; any other column of the runs has its name."""
 
-OF_RUNS = ("run", "replication", "seed", "queue_growth")
+OF_RUNS = ("run", "replication", "seed", "queue_growth", "queue_growth_error")
 """Columns of numbers that are no metrics."""
 
 TOLD = (TTFT.name, OUTPUT.name, GOODPUT.name, WASTE, "tpot_s.p99", "preemptions", "hit_rate", "mean_running")

@@ -43,11 +43,12 @@ class At:
         if not verdicts or None in verdicts:
             return None
         growths = [row["queue_growth"] for row in self.rows]
+        errors = [row["queue_growth_error"] for row in self.rows]
         if len(verdicts) == 1 or None in growths:
             return all(verdicts)
         from kvsim.study.statistics.saturation import shares_grow
 
-        return bool(shares_grow(growths))
+        return bool(shares_grow(growths, errors))
 
     @property
     def name(self) -> str:

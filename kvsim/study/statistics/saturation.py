@@ -36,11 +36,12 @@ Truths = NDArray[np.bool_]
 class Queue:
     """What the queue did over the measured window of some replications.
 
-    `growth` is how much of what arrived was left in the queue, on average; `saturated` that this is no chance;
-    `memory` the correlation of one slice with the next.
+    `growth` is how much of what arrived was left in the queue, on average, and `growth_error` its standard error;
+    `saturated` says that this is no chance; `memory` is the correlation of one slice with the next.
     """
 
     growth: float
+    growth_error: float
     saturated: bool
     memory: float
 
@@ -51,48 +52,48 @@ class Queue:
 
 
 def growth_shares(levels: ArrayLike, arrivals: ArrayLike) -> Array:
-    """By how much the queue grows over the window as a share of the arrivals: its least-squares line, end less start.
+    """By how much the queue grows over the window as a share of the arrivals: what it rose from slice to slice.
 
-    `levels` is the mean queue in equal slices (..., slices), `arrivals` how many came in the window (...).
+    `levels` is the mean queue in equal slices (..., slices), `arrivals` how many came in the window (...). Where the
+    queue grows its steps are those of a random walk, of which first and last say all.
     """
-    values = np.asarray(levels, dtype=np.float64)
-    slices = values.shape[-1]
-    places = np.arange(slices) - (slices - 1) / 2
-    slopes = (values * places).sum(axis=-1) / (places * places).sum()
-    growth: Array = slopes * slices / np.maximum(np.asarray(arrivals, dtype=np.float64), 1.0)
+    steps = np.diff(np.asarray(levels, dtype=np.float64))
+    growth: Array = steps.mean(axis=-1) * (steps.shape[-1] + 1) / _at_least_one(arrivals)
     return growth
 
 
-def queue_grows(levels: ArrayLike, arrivals: ArrayLike) -> Truths:
-    """Whether the queue grows, by trend: (..., replications, slices) and (..., replications) to (...).
+def growth_errors(levels: ArrayLike, arrivals: ArrayLike) -> Array:
+    """Standard errors of the same, by the steps of each run alone.
 
-    One-sided t test at `CHANCE` of the growth over replications, which are independent. Of a single run: of the steps
-    from slice to slice, which are those of a random walk where the queue grows; where it does not, they undo one
-    another, and the test errs on the side of silence. And the queue has to grow by `GROWTH_SHARE`.
+    Where the queue does not grow, steps undo one another, and the error is told too large: a test errs on the side of
+    silence.
     """
-    values = np.asarray(levels, dtype=np.float64)
-    shares = growth_shares(values, arrivals)
-    if values.shape[-2] > 1:
-        return shares_grow(shares)
-    steps = np.diff(values[..., 0, :], axis=-1)
-    grows: Truths = (shares.mean(axis=-1) >= GROWTH_SHARE) & _certainly_above_0(steps, _SMOOTHED)
-    return grows
+    steps = np.diff(np.asarray(levels, dtype=np.float64))
+    count = steps.shape[-1]
+    errors: Array = steps.std(axis=-1, ddof=1) * np.sqrt(_SMOOTHED / count) * (count + 1) / _at_least_one(arrivals)
+    return errors
 
 
-def shares_grow(shares: ArrayLike) -> Truths:
-    """The same of the growth of two replications or more: (..., replications) to (...)."""
-    values = np.asarray(shares, dtype=np.float64)
-    grows: Truths = (values.mean(axis=-1) >= GROWTH_SHARE) & _certainly_above_0(values, 1.0)
-    return grows
+def shares_grow(shares: ArrayLike, errors: ArrayLike) -> Truths:
+    """Whether queues of these `growth_shares` and `growth_errors` grow: (..., replications) twice to (...).
 
-
-def _certainly_above_0(samples: Array, inflation: float) -> Truths:
+    One-sided t test at `CHANCE`, with the steps of all replications; and the queue has to grow by `GROWTH_SHARE`. A
+    test of the shares alone, which are few, sees a load of 1.2 in 3 of 5 studies of three replications; this one in
+    all.
+    """
     from scipy.special import stdtrit
 
-    count = samples.shape[-1]
-    error = samples.std(axis=-1, ddof=1) * np.sqrt(inflation / count)
-    certain: Truths = samples.mean(axis=-1) > error * float(stdtrit(count - 1, 1 - CHANCE))
-    return certain
+    growth, spread = np.asarray(shares, dtype=np.float64), np.asarray(errors, dtype=np.float64)
+    replications = growth.shape[-1]
+    error = np.sqrt((spread * spread).sum(axis=-1)) / replications
+    certain = float(stdtrit((SLICES - 2) * replications, 1 - CHANCE)) * error
+    grows: Truths = (growth.mean(axis=-1) >= GROWTH_SHARE) & (growth.mean(axis=-1) > certain)
+    return grows
+
+
+def queue_grows(levels: ArrayLike, arrivals: ArrayLike) -> Truths:
+    """The same of the mean queues themselves: (..., replications, slices) and (..., replications) to (...)."""
+    return shares_grow(growth_shares(levels, arrivals), growth_errors(levels, arrivals))
 
 
 def queue_memory(levels: ArrayLike) -> Array:
@@ -106,8 +107,14 @@ def queue(waiting: ArrayLike, present: ArrayLike, arrivals: ArrayLike) -> Queue:
     Those who wait tell whether it grows: who is served may become more at first in any run. Those who are present,
     waiting or served, tell how long it remembers.
     """
+    shares, errors = growth_shares(waiting, arrivals), growth_errors(waiting, arrivals)
     return Queue(
-        growth=float(growth_shares(waiting, arrivals).mean()),
-        saturated=bool(queue_grows(waiting, arrivals)),
+        growth=float(shares.mean()),
+        growth_error=float(np.sqrt((errors * errors).sum()) / errors.size),
+        saturated=bool(shares_grow(shares, errors)),
         memory=float(queue_memory(present)),
     )
+
+
+def _at_least_one(arrivals: ArrayLike) -> Array:
+    return np.maximum(np.asarray(arrivals, dtype=np.float64), 1.0)

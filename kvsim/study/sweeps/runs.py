@@ -77,23 +77,25 @@ def outcome(one: Run) -> Outcome:
 
 
 def queue_of(scenario: Scenario, replicate: Replicate) -> Mapping[str, Any]:
-    """Whether a run's queue grew, judged by itself (`saturated`), and how much of what came was left in it (`growth`).
+    """Whether a run's queue grew, judged by itself (`saturated`), and how much of what came was left in it (`growth`,
+    with its standard error).
 
-    Both None where the window was not meant to show a steady state.
+    All None where the window was not meant to show a steady state.
     """
     found = judged([replicate])
     if found is not None:
-        return {"growth": found.growth, "saturated": found.saturated}
+        return {"growth": found.growth, "growth_error": found.growth_error, "saturated": found.saturated}
     settings = scenario.settings
     # Without a steady stretch to judge, arrivals were over long before the work was.
     overrun = settings.workload.rate is not None and settings.window.until == "auto"
-    return {"growth": None, "saturated": True if overrun else None}
+    return {"growth": None, "growth_error": None, "saturated": True if overrun else None}
 
 
 def failed(one: Run, error: str) -> Outcome:
     """The outcome of a run that has no result."""
     nothing: Outcome = {"provenance": {}, "expected_error": {}, "not_modelled": [], "notes": [], "metrics": {}}
-    return {"key": one.key, "error": error, **nothing, "queue": {"growth": None, "saturated": None}}
+    unknown = {"growth": None, "growth_error": None, "saturated": None}
+    return {"key": one.key, "error": error, **nothing, "queue": unknown}
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -85,6 +85,7 @@ class Sweep:
                     **flat(came["provenance"], "provenance."),
                     **flat(came["metrics"]),
                     "queue_growth": came["queue"]["growth"],
+                    "queue_growth_error": came["queue"]["growth_error"],
                     "saturated": came["queue"]["saturated"],
                 }
             )

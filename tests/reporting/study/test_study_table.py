@@ -18,7 +18,8 @@ from kvsim.study.statistics.paired import Difference
 from kvsim.study.statistics.saturation import Queue
 from tests.fake_results import fake_result
 
-QUIET, FULL = Queue(0.0, False, 0.1), Queue(0.4, True, 0.9)
+QUIET = Queue(growth=0.0, growth_error=0.01, saturated=False, memory=0.1)
+FULL = Queue(growth=0.4, growth_error=0.02, saturated=True, memory=0.9)
 
 
 def difference(estimate, half, verdict, ratio=0.125):

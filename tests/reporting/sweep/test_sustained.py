@@ -13,10 +13,11 @@ from tests.study.sweeps.small import SCENARIO
 GRID = Origin("list", "grid")
 
 
-def row(saturated=False, growth=0.0, good=5.0, finished=5.0, rejected=0):
+def row(saturated=False, growth=0.0, error=0.05, good=5.0, finished=5.0, rejected=0):
     return {
         "saturated": saturated,
         "queue_growth": growth,
+        "queue_growth_error": error,
         "goodput_per_s": good,
         "requests_per_s": finished,
         "rejected": rejected,

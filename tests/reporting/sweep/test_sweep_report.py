@@ -40,7 +40,9 @@ def made_up(points, *, replications=1, variants=None, failing=()):
             "error": None if fine else "no memory",
             "provenance": {"timing": "datasheet"} if fine else {},
             "expected_error": {"tpot_median": 0.1, "tpot_p90": 0.2, "basis": "some runs"} if fine else {},
-            "queue": {"growth": 0.0, "saturated": False} if fine else {"growth": None, "saturated": None},
+            "queue": {"growth": 0.0, "growth_error": 0.01, "saturated": False}
+            if fine
+            else {"growth": None, "growth_error": None, "saturated": None},
             "not_modelled": ["sampling"] if fine else [],
             "notes": ["slow"] if fine and at == 0 else [],
             "metrics": metrics if fine else {},
@@ -113,7 +115,7 @@ def drawn(sweep):
 def test_over_the_rate_a_dashed_line_stands_at_the_largest_that_is_kept_and_grown_queues_are_hollow():
     sweep = made_up(ONE)
     [last] = [run for run in sweep.runs if run.point == 2]
-    sweep.outcomes[last.key]["queue"] = {"growth": 0.5, "saturated": True}
+    sweep.outcomes[last.key]["queue"] = {"growth": 0.5, "growth_error": 0.1, "saturated": True}
     figure = drawn(sweep)
     for axes in figure.axes:
         hollow = [line for line in axes.lines if line.get_markerfacecolor() == "white"]

@@ -92,7 +92,9 @@ def test_a_run_long_against_its_queue_is_trusted_at_high_load_and_covers():
     assert covered >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 60)
 
 
-@pytest.mark.parametrize(("load", "replications", "requests"), [(1.05, 10, 2000), (1.2, 1, 2000), (1.5, 1, 1000)])
+@pytest.mark.parametrize(
+    ("load", "replications", "requests"), [(1.05, 10, 2000), (1.2, 3, 1000), (1.2, 1, 2000), (1.5, 1, 1000)]
+)
 def test_an_overloaded_queue_is_told_by_its_growth(load, replications, requests):
     streams = Streams(np.random.default_rng(6), load, (200, replications, requests))
     slices, arrivals = queue_slices(streams), np.full((200, replications), requests)
