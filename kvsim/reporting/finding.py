@@ -69,15 +69,22 @@ def measured(result: Result) -> list[str]:
     return [f"measured: {over}; {beyond}"] if over else []
 
 
-def sources(result: Result) -> list[str]:
-    """Say where each family of numbers comes from and how far latencies are expected to be off, one line each."""
-    return sources_of(result.provenance, result.expected_error)
+def sources(result: Result, *, price: bool = True) -> list[str]:
+    """Say where each family of numbers comes from and how far latencies are expected to be off, one line each.
+
+    Without `price` nothing is said of prices, where no costs are shown.
+    """
+    return sources_of(result.provenance, result.expected_error, price=price)
 
 
-def sources_of(provenance: Mapping[str, str], error: Mapping[str, Any] | None = None) -> list[str]:
+def sources_of(
+    provenance: Mapping[str, str], error: Mapping[str, Any] | None = None, *, price: bool = True
+) -> list[str]:
     """Say it of the provenance and the error to expect, if that is known."""
     lines = []
     for family, source in provenance.items():
+        if family == "price" and not price:
+            continue
         lines.append(f"{SOURCES.get(family, family)}: {MEANINGS.get((family, source), source)}")
         if family == "timing" and error:
             lines.append(expected(error))

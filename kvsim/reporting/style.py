@@ -135,16 +135,14 @@ def foot_text(text: str) -> str:
     return "\n".join(wrapped(text, FOOTER_POINTS))
 
 
-def provenance_line(results: Sequence[Result]) -> str:
-    """Say what made the figure and where its numbers come from, in lines that fit below a figure."""
+def provenance_line(results: Sequence[Result], *, price: bool = False) -> str:
+    """Say what made the figure and where its numbers come from, in lines that fit below a figure.
+
+    `price` is for figures that show costs.
+    """
     parts = [f"kvsim {results[0].version}", f"seed {results[0].seed}"]
-    parts += shared([_shown_in_figures(sources(result)) for result in results], results)
+    parts += shared([sources(result, price=price) for result in results], results)
     return foot_text(" · ".join(parts))
-
-
-def _shown_in_figures(lines: Sequence[str]) -> list[str]:
-    """Figures of runs show no costs."""
-    return [line for line in lines if not line.startswith("price:")]
 
 
 def footer_inches(results: Sequence[Result]) -> float:

@@ -1,5 +1,6 @@
 """The table of a run or a comparison as Markdown, with the finding, the sources and what is not modelled."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from kvsim.metrics.result import Result
@@ -8,6 +9,8 @@ from kvsim.reporting.exports.interface import Export, Files, Options, Source
 from kvsim.reporting.finding import finding, ledger, legend, measured, shared, sources
 from kvsim.reporting.tenants import tenant_table
 from kvsim.reporting.ttft import ttft_line
+
+_MARKS = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
 
 
 def _files(source: Source, options: Options) -> Files:
@@ -55,10 +58,8 @@ def rows(*lines: Sequence[str], escape: bool = True) -> Iterator[str]:
 
 
 def escaped(text: str) -> str:
-    """Text that stays text: no mark of Markdown's or HTML's in a name means anything, nor does a line's end."""
-    for mark in "\\`*_|[]#~":
-        text = text.replace(mark, f"\\{mark}")
-    return " ".join(text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").split())
+    """Text that stays text, in one line: no mark of Markdown's or HTML's in a name means anything."""
+    return _MARKS.sub(r"\\\1", " ".join(text.split()))
 
 
 MARKDOWN = Export(

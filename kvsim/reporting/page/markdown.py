@@ -1,13 +1,11 @@
 """The Markdown twin of a page: what a report's folder shows on a code host."""
 
-import re
 from collections.abc import Iterator, Sequence
 
+from kvsim.reporting.exports.markdown import escaped
 from kvsim.reporting.inputs.sheet import Sheet
 from kvsim.reporting.page.content import Content
 from kvsim.reporting.page.pictures import Picture
-
-_MARKS = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
 
 
 def markdown(
@@ -18,11 +16,11 @@ def markdown(
     `formats` are those in which figures lie in the folder, `page` is the name of the HTML page there, `files` says in
     Markdown what else does.
     """
-    lines = [f"# {plain(content.name)}", ""]
+    lines = [f"# {escaped(content.name)}", ""]
     if content.description:
-        lines += [plain(content.description), ""]
+        lines += [escaped(content.description), ""]
     for text in content.findings:
-        lines += [f"**{plain(text)}**", ""]
+        lines += [f"**{escaped(text)}**", ""]
     if page:
         lines += [
             f"[{page}]({page}) is the same as one page, with tables to sort and the memory map: open it here.",
@@ -43,26 +41,21 @@ def markdown(
     return "\n".join(lines).rstrip() + "\n"
 
 
-def plain(text: str) -> str:
-    """Text that Markdown shows as it is, in one line."""
-    return _MARKS.sub(r"\\\1", " ".join(text.split()))
-
-
 def _sheet(sheet: Sheet | None) -> Iterator[str]:
     if sheet is None or not sheet.rows:
         return
-    yield f"## {plain(sheet.title)}"
+    yield f"## {escaped(sheet.title)}"
     yield ""
     if sheet.note:
-        yield plain(sheet.note)
+        yield escaped(sheet.note)
         yield ""
-    yield _row([plain(head) for head in sheet.columns])
+    yield _row([escaped(head) for head in sheet.columns])
     yield _row(["---:" if numeric else "---" for numeric in sheet.numeric])
     for body in sheet.bodies:
         if body.heading:
-            yield _row([f"**{plain(body.heading)}**", *[""] * (len(sheet.columns) - 1)])
+            yield _row([f"**{escaped(body.heading)}**", *[""] * (len(sheet.columns) - 1)])
         for row in body.rows:
-            yield _row([plain(cell.text) for cell in row])
+            yield _row([escaped(cell.text) for cell in row])
     yield ""
 
 
@@ -82,11 +75,11 @@ def _figures(pictures: Sequence[Picture], written: Sequence[str]) -> Iterator[st
             continue
         if picture.result != result:
             result = picture.result
-            yield f"### {plain(result or '')}"
+            yield f"### {escaped(result or '')}"
             yield ""
-        yield f"![{plain(picture.title)}](<{picture.place}.{form}>)"
+        yield f"![{escaped(picture.title)}](<{picture.place}.{form}>)"
         yield ""
-        yield f"{plain(picture.title)}. {plain(picture.caption)}".strip()
+        yield f"{escaped(picture.title)}. {escaped(picture.caption)}".strip()
         yield ""
 
 
@@ -94,5 +87,5 @@ def _list(title: str, lines: Sequence[str]) -> Iterator[str]:
     if lines:
         yield f"## {title}"
         yield ""
-        yield from (f"- {plain(line)}" for line in lines)
+        yield from (f"- {escaped(line)}" for line in lines)
         yield ""

@@ -44,7 +44,8 @@ _LOOKS = ((CLASS_COLOURS["used"], "o"), (CLASS_COLOURS["dead"], "s"))
 
 def draw_cliff(cliff: Cliff) -> "Figure":
     """The means of the replications at each rate; the marks run through all panels."""
-    foot = foot_text(" · ".join([f"kvsim {__version__}", f"seed {cliff.seed}", *_sources(cliff)]))
+    said = sources_of(cliff.provenance, cliff.expected_error, price=False)
+    foot = foot_text(" · ".join([f"kvsim {__version__}", f"seed {cliff.seed}", *said]))
     below = foot_inches(foot) + _AXIS
     height = _HEAD + len(_PANELS) * (_PANEL + _BETWEEN) + below
     with house_style():
@@ -79,13 +80,6 @@ def draw_cliff(cliff: Cliff) -> "Figure":
             left += 0.33
         write_foot(figure, foot)
     return figure
-
-
-def _sources(cliff: Cliff) -> list[str]:
-    """All but what it costs, which the figure does not show."""
-    return sources_of(
-        {family: source for family, source in cliff.provenance.items() if family != "price"}, cliff.expected_error
-    )
 
 
 def _line(

@@ -9,11 +9,11 @@ from html.parser import HTMLParser
 import pytest
 
 from kvsim.errors import InputError
+from kvsim.reporting.exports.markdown import escaped
 from kvsim.reporting.figures.catalogue import FIGURES
 from kvsim.reporting.inputs import Subject
 from kvsim.reporting.page import pictures as drawn
 from kvsim.reporting.page import report, write_report
-from kvsim.reporting.page.markdown import plain
 from kvsim.reporting.page.pictures import MOST_LETTERS, Picture, inline_svg, shown
 from kvsim.reporting.page.render import json_block, with_names
 from kvsim.reporting.run_folder import write_comparison
@@ -104,7 +104,7 @@ def test_the_page_loads_nothing(hostile):
 
 def test_the_markdown_twin_has_the_finding_the_table_and_the_figures(hostile):
     text = (hostile / "README.md").read_text()
-    assert text.startswith(f"# {plain(HOSTILE)}\n")
+    assert text.startswith(f"# {escaped(HOSTILE)}\n")
     assert "**Pool 41,408 tokens, 100 requests:" in text
     assert "| variant |" in text
     names = re.findall(r"!\[[^]]*\]\(<([^>]*)>\)", text)

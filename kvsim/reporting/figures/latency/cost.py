@@ -7,7 +7,7 @@ from kvsim.metrics.result import Result
 from kvsim.reporting.figures.frame import Frame, place_names, short
 from kvsim.reporting.finding import three_digits
 from kvsim.reporting.front import front
-from kvsim.reporting.style import CLASS_COLOURS, PALE_INK, WIDTH_INCHES, house_style
+from kvsim.reporting.style import CLASS_COLOURS, PALE_INK, WIDTH_INCHES, house_style, provenance_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +43,7 @@ def costs(results: Sequence[Result]) -> "Figure":
             finding=_finding(shown),
             note="at the output of the measured window; filled and joined: no other is better in both",
             room_inches=PANEL + AXIS,
+            foot=provenance_line(results, price=True),
         )
         width = (WIDTH_INCHES - LEFT - GAP - 0.12) / len(PANELS)
         for place, (label, key, scale) in enumerate(PANELS):
