@@ -24,6 +24,7 @@ from tests.laws.cases import CaseTiming, allocator_of, everything, run_case
 from tests.laws.strategies import scenarios
 from tests.laws.test_prefix_caching import cases as caching_cases
 from tests.laws.test_region_policies import POLICIES
+from tests.laws.test_sglang_scheduler import sglang_cases
 from tests.laws.test_virtual import in_pages
 from tests.laws.test_vllm_scheduler import followed_cases
 
@@ -129,6 +130,22 @@ def test_blocks_that_are_shared_and_cached_add_up_to_what_the_records_count(pree
 @settings(max_examples=examples(50))
 @given(followed_cases())
 def test_blocks_of_vllms_scheduler_add_up_with_one_batch_in_flight_and_with_two(case):
+    agrees(case)
+
+
+@pytest.mark.parametrize("preemption", PREEMPTIONS)
+def test_rows_and_the_tree_add_up_to_what_the_records_count(preemption):
+    @settings(max_examples=examples(40))
+    @given(caching_cases("radix", preemption))
+    def agree(case):
+        agrees(case)
+
+    agree()
+
+
+@settings(max_examples=examples(100))
+@given(sglang_cases())
+def test_rows_of_sglangs_scheduler_add_up_with_one_batch_in_flight_and_with_two(case):
     agrees(case)
 
 
