@@ -160,15 +160,21 @@ def test_the_table_has_hits_where_some_run_caches():
     }
 
 
-def test_addresses_of_cached_blocks_are_recorded_and_those_of_a_tree_refused():
-    scenario = Scenario.from_dict(BASE | {"allocator": {"prefix_caching": True}, "workload": TRAFFIC}, name="here")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"allocator": {"prefix_caching": True}},
+        {"allocator": "radix"},
+        {"engine": {"profile": "sglang@0.5.23", "max_model_len": 4096}},
+    ],
+    ids=["blocks", "tree", "sglang"],
+)
+def test_addresses_are_recorded_of_what_runs_by_request_and_of_what_is_cached_as_nobodys(settings):
+    scenario = Scenario.from_dict(BASE | settings | {"workload": TRAFFIC}, name="here")
     found = run(scenario, addresses=True).addresses
     assert set(found["class"]) >= {"used", "cached"}
     assert found[found["class"] == "cached"]["request"].isna().all()
     assert found[found["class"] == "used"]["request"].notna().all()
-    scenario = Scenario.from_dict(BASE | {"allocator": "radix", "workload": TRAFFIC}, name="here")
-    with pytest.raises(InputError, match=r"this allocator keeps a tree; leave --addresses out"):
-        run(scenario, addresses=True)
 
 
 # What is found, how long it stays, and what is wanted after it has gone.

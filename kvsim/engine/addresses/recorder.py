@@ -14,11 +14,6 @@ from kvsim.metrics.requests import Journey
 from kvsim.request import Sequence
 
 
-def can_follow(allocator: Allocator) -> bool:
-    """It can be said where what this allocator keeps lies: of a cache, where it is one of blocks or a radix tree."""
-    return not allocator.caches or isinstance(allocator, PrefixAllocator | TreeRows)
-
-
 class AddressRecorder:
     """Which slots hold what for whom during each step, as changes in `log`.
 

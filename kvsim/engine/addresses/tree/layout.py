@@ -50,8 +50,8 @@ class TreeLayout(Layout):
         book, canvas, holders = self._book, self._canvas, self._holders
         rows = [(journey, row) for journey in running if (row := self._allocator.row(journey.sequence)) is not None]
         holders.cut(book.cuts)
-        moved = self._ahead | book.stored
-        self._ahead = {}
+        self._ahead.update((upper, None) for edge, upper in book.cuts if edge in self._ahead)
+        moved, self._ahead = self._ahead | book.stored, {}
         for sequence in self._left:
             moved.update(dict.fromkeys(holders.moves(sequence, None)))
         for journey, row in rows:
