@@ -65,8 +65,8 @@ class Journey:
         """Those of them that it found cached."""
         self.hit_layers = NO_HITS
         """Those by layer of sharing."""
-        self.regret_tokens = 0
-        """Prompt tokens that it did not find, although they had been cached once."""
+        self.regret_tokens: int | None = 0
+        """Prompt tokens that it did not find, although they had been cached once; None: nobody can tell."""
         self.rehit_tokens = 0
         """Tokens that it found cached when it was admitted again, after preemptions."""
         self.several: list[Journey] | None = None
