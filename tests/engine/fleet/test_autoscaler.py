@@ -1,4 +1,4 @@
-"""The autoscaler alone, before replicas whose queue is told to it: who is ordered, and who takes requests from when on."""
+"""The autoscaler alone, before replicas whose queue is given: who is ordered, and who takes requests from when on."""
 
 from types import SimpleNamespace
 
