@@ -78,8 +78,9 @@ class Autoscaler:
             return
         scaling, now = self._scaling, self._clock.now_ps
         ratio = self._value() / scaling.target
-        wanted = self._ordered if abs(ratio - 1) <= scaling.tolerance else ceil(self.ready * ratio)
-        wanted = min(max(wanted, scaling.least), len(self._replicas))
+        most = len(self._replicas)
+        wanted = self._ordered if abs(ratio - 1) <= scaling.tolerance else ceil(min(self.ready * ratio, most))
+        wanted = max(wanted, scaling.least)
         self._wanted.append((now, wanted))
         while self._wanted[0][0] < now - scaling.settle_ps:
             self._wanted.popleft()

@@ -11,7 +11,7 @@ from kvsim.engine.fleet.autoscaler import Autoscaler
 S = 10**12
 
 
-def changes(queues, *, interval_s=10, start_up_s=60, settle_s=0, count=3):
+def changes(queues, *, target=1, interval_s=10, start_up_s=60, settle_s=0, count=3):
     """Time, ordered and ready, where every replica's queue is the next of `queues` each time somebody looks."""
     replicas = [
         SimpleNamespace(
@@ -29,7 +29,7 @@ def changes(queues, *, interval_s=10, start_up_s=60, settle_s=0, count=3):
 
     rule = Scaling(
         metric="waiting",
-        target=1,
+        target=target,
         least=1,
         interval_ps=interval_s * S,
         start_up_ps=start_up_s * S,
@@ -56,3 +56,7 @@ def test_whoever_is_called_off_and_ordered_again_starts_from_the_beginning(queue
 def test_whoever_starts_in_no_time_takes_requests_at_once():
     assert changes([3, 0, 3, 1], start_up_s=0)[-1] == (30, 3, 3)
     assert max(time_s for time_s, _, _ in changes([3, 1], start_up_s=0)) == 10
+
+
+def test_however_small_the_target_there_are_no_more_than_there_are():
+    assert changes([1, 1], target=1e-320, start_up_s=0)[-1] == (10, 3, 3)
