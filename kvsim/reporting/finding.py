@@ -43,8 +43,14 @@ def finding(results: Sequence[Result]) -> str:
 def legend(results: Sequence[Result]) -> list[str]:
     """Say how to read the table of these results, and what those of its rows mean whose names do not tell."""
     rows = [f"{label}: {meaning}." for label, (_, meaning) in beside(results).items()]
-    samples = any(map(_has_samples, results))
+    samples = who(results) == "sequences"
     return [LEGEND, *rows, *(["running: sequences; each sample of a request is one."] if samples else [])]
+
+
+def who(results: Sequence[Result]) -> str:
+    """What runs and waits: `sequences` where requests have several samples, which are counted each, else `requests`."""
+    samples = (result.scenario_resolved.get("workload.samples", {}).get("value", 1) for result in results)
+    return "sequences" if any(count > 1 for count in samples) else "requests"
 
 
 def window(result: Result) -> str:
@@ -161,15 +167,10 @@ def _doing(result: Result, whole: bool) -> str:
     if waste is not None:
         parts.append(f"wastes {_percent(waste)}{' of the memory it occupies' if whole else ''}")
     if running is not None:
-        who = "sequence" if _has_samples(result) else "request"
-        parts.append(
-            f"runs {_whole(running)}" + (f" {who}{'' if _whole(running) == '1' else 's'} at once" if whole else "")
-        )
+        count = _whole(running)
+        several = who([result])
+        parts.append(f"runs {count}" + (f" {several[:-1] if count == '1' else several} at once" if whole else ""))
     return f"{result.name} {' and '.join(parts) or 'has nothing to measure'}"
-
-
-def _has_samples(result: Result) -> bool:
-    return bool(result.scenario_resolved.get("workload.samples", {}).get("value", 1) > 1)
 
 
 def _pool(results: Sequence[Result]) -> str:

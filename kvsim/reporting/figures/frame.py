@@ -15,6 +15,7 @@ from kvsim.reporting.style import (
     foot_text,
     new_figure,
     provenance_line,
+    text_inches,
     wrapped,
     write_foot,
 )
@@ -120,6 +121,15 @@ class Frame:
 def short(name: str, letters: int = NAME_LETTERS) -> str:
     """A name that fits beside a figure."""
     return name if len(name) <= letters else f"{name[: letters - 1]}…"
+
+
+def fitted(name: str, inches: float, points: float, *, bold: bool = False) -> str:
+    """A name of this size, cut where it is wider than so many inches."""
+    shown = name
+    while text_inches(shown, points, bold=bold) > inches:
+        name = name[:-1]
+        shown = f"{name}…"
+    return shown
 
 
 def place_names(axes: "Axes", names: Sequence[str], points: Sequence[tuple[float, float]]) -> None:

@@ -7,6 +7,7 @@ from kvsim.metrics.result import Result
 from kvsim.reporting.comparison import waste_share
 from kvsim.reporting.figures.frame import over
 from kvsim.reporting.figures.memory.curve import MemoryCurve, memory_curve
+from kvsim.reporting.finding import who
 from kvsim.reporting.style import (
     ALARM,
     CLASS_COLOURS,
@@ -71,8 +72,9 @@ def memory_over_time(result: Result) -> "Figure":
         draw_memory(memory, curve, pool_tokens, per_unit_s)
         _label_memory(memory, pool_tokens)
         _draw_marks(marks, rows, curve.time_s[0], curve.time_s[-1], per_unit_s)
-        _draw_count(running, curve.time_s / per_unit_s, curve.running, CLASS_COLOURS["used"], "running")
-        _draw_count(waiting, curve.time_s / per_unit_s, curve.waiting, ALARM, "waiting")
+        counted = who([result])
+        _draw_count(running, curve.time_s / per_unit_s, curve.running, CLASS_COLOURS["used"], f"{counted}\nrunning")
+        _draw_count(waiting, curve.time_s / per_unit_s, curve.waiting, ALARM, f"{counted}\nwaiting")
         memory.set_xlim(curve.time_s[0] / per_unit_s, curve.time_s[-1] / per_unit_s)
         running.tick_params(labelbottom=False)
         figure.align_ylabels([memory, running, waiting])
@@ -235,4 +237,4 @@ def _draw_count(axes: "Axes", time: Any, count: Any, colour: str, label: str) ->
     axes.plot(time, count, color=colour)
     axes.set_ylim(0, max(1.0, float(count.max())) * 1.08)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))
-    axes.set_ylabel(f"requests\n{label}")
+    axes.set_ylabel(label)

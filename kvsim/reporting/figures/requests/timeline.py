@@ -36,6 +36,8 @@ MARKS: Mapping[str, tuple[str, str]] = {
 
 # Inches.
 ROW, AXIS = 0.072, 0.42
+NAMED_FROM = 1.05
+"""Height of the axes from which their whole name fits beside them."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,8 @@ def timeline(result: Result) -> "Figure":
             )  # fmt: skip
         axes.set_ylim(lives[-1].number + 0.6, lives[0].number - 0.6)
         axes.set_xlim(starts_s / per_unit_s, ends_s / per_unit_s)
-        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_ylabel("request (number)")
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        axes.set_ylabel("request (number)" if room > NAMED_FROM else "request")
         axes.set_xlabel(f"time ({unit})")
         handles = _handles(states) + axes.get_legend_handles_labels()[0][: len(marks)]
         frame.legend(0, handles, columns=len(handles), left=0.08)

@@ -67,6 +67,19 @@ def test_bars_of_a_state_are_the_spans_of_the_lives():
         assert [one for bar in drawn for one in bar] == pytest.approx([one for span in expected for one in span])
 
 
+@pytest.mark.parametrize("count", [1, 2, 9])
+def test_few_requests_are_numbered_in_whole_and_what_the_axis_is_fits_beside_it(count):
+    result = fake_result(count=count)
+    figure = timeline(result)
+    figure.draw_without_rendering()
+    [axes] = figure.axes
+    shown = [tick for tick in axes.get_yticks() if -0.5 <= tick <= count - 0.5]
+    assert shown == [round(tick) for tick in shown] != []
+    label = axes.yaxis.label.get_window_extent()
+    assert all(not label.overlaps(text.get_window_extent()) for text in figure.legends[0].texts)
+    assert label.y1 <= axes.bbox.y1 + 3
+
+
 def test_ends_that_are_no_finish_are_marked():
     result = fake_result(count=60)
     result.tables["requests"]["preemptions"][59] = 9
