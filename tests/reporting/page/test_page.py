@@ -81,6 +81,13 @@ def test_results_without_a_map_are_named(tmp_path, monkeypatch):
     written = write_report(Subject(name="two", results=results), tmp_path, formats=())
     assert "regions: all 1 changes." in written.page.read_text()
     assert "Of tree no addresses were recorded." in written.page.read_text()
+    assert "tables to sort and the memory map: open it here" in (tmp_path / "README.md").read_text()
+
+
+def test_the_markdown_twin_of_a_page_without_a_map_promises_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(drawn, "FIGURES", ())
+    write_report(Subject(name="tree", results=[fake_result("tree", rows=9)]), tmp_path, formats=())
+    assert "with tables to sort: open it here." in (tmp_path / "README.md").read_text()
 
 
 def test_only_the_scripts_of_the_page_may_run(hostile):

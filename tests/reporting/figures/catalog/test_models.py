@@ -88,7 +88,7 @@ def test_a_pool_that_holds_no_request_of_any_length_has_no_figure():
 def test_every_variant_of_a_line_is_named_as_long_as_there_is_room():
     contiguous, reserve, paged = (replace(result, name=result.name * 8) for result in pressed())
     [axes] = concurrency([contiguous, reserve, paged]).axes
-    first, second = [line.get_label() for line in axes.lines if not line.get_label().startswith("_")]
+    first, _ = [line.get_label() for line in axes.lines if not line.get_label().startswith("_")]
     assert "contiguous" in first
     assert "paged" in first
     many = [replace(paged, name=f"{number} {paged.name}") for number in range(9)]
