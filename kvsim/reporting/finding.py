@@ -19,6 +19,9 @@ SOURCES = {"timing": "step times"}
 MEANINGS = {("timing", "datasheet"): "estimated from data sheets"}
 """What a source amounts to, where its name alone does not tell."""
 
+TURNS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+"""Embeddings, overrides and isolates of the Unicode bidirectional algorithm, with nothing in their place."""
+
 ALIKE = 1.1
 """Times within this ratio, and wastes within a percentage point, are no finding."""
 
@@ -125,6 +128,11 @@ def shared(lines: Sequence[Sequence[str]], results: Sequence[Result]) -> list[st
         for line in own:
             said.setdefault(line, []).append(result.name)
     return [line if len(names) == len(results) else f"{line} ({', '.join(names)})" for line, names in said.items()]
+
+
+def straight(text: str) -> str:
+    """A text without the marks that would turn around what stands beside it."""
+    return text.translate(TURNS)
 
 
 def three_digits(number: float | None) -> str:

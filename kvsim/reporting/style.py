@@ -5,6 +5,7 @@ them.
 """
 
 import io
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -87,10 +88,14 @@ TrueType, as publishers ask."""
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Draw and save inside this; settings of the caller's process come back afterwards."""
+    """Draw and save inside this; settings of the caller's process come back afterwards.
+
+    Letters that DejaVu Sans lacks are boxes in a PNG and a PDF; an SVG has them. That is not worth a warning a letter.
+    """
     import matplotlib as mpl
 
-    with mpl.rc_context():
+    with mpl.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
         mpl.rcdefaults()
         mpl.rcParams.update(cast(Any, SETTINGS))
         yield

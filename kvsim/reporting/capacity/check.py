@@ -152,8 +152,8 @@ def _overheads(part: Mapping[str, Any]) -> Any:
             note="a dot a start-up that logged it; line: planned as logged",
             room_inches=PANEL + AXIS,
             foot=f"kvsim {__version__} · {LABELS['overhead_gib']}: "
-            f"{_score('overhead_gib', part['summary']['overhead_gib'])} kinds of start · each planned without what its own model "
-            "logged",
+            f"{_score('overhead_gib', part['summary']['overhead_gib'])} kinds of start · each planned without what its "
+            "own model logged",
         )
         axes = frame.axes(0.04, PANEL, left=0.5)
         most = 1.05 * max((max(pair) for pair in pairs), default=1.0)

@@ -194,6 +194,15 @@ def test_a_report_in_the_folder_of_a_comparison_also_says_what_else_lies_there(t
     assert "- `summary.json`: the numbers" in text
 
 
+def test_marks_that_turn_text_around_are_left_out_of_a_page(tmp_path, monkeypatch):
+    monkeypatch.setattr(drawn, "FIGURES", ())
+    turned = "\u202etxet"
+    subject = Subject(name=f"of {turned}", results=[fake_result(turned, rows=9), fake_result("b", rows=9)])
+    page = write_report(subject, tmp_path, formats=()).page.read_text()
+    assert "<h1>of txet</h1>" in page
+    assert "\u202e" not in page
+
+
 def test_a_name_between_backquotes_is_set_as_code_and_is_escaped():
     assert with_names("`<b>` beats `paged`, a ` alone stays") == (
         "<code>&lt;b&gt;</code> beats <code>paged</code>, a ` alone stays"

@@ -5,14 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 from kvsim.metrics.result import Result
 from kvsim.reporting.comparison import waste_share
-from kvsim.reporting.figures.frame import over
+from kvsim.reporting.figures.frame import fitted, over
 from kvsim.reporting.figures.memory.curve import MemoryCurve, memory_curve
 from kvsim.reporting.finding import who
 from kvsim.reporting.style import (
     ALARM,
     CLASS_COLOURS,
     INK,
+    MARGIN_INCHES,
     PALE_INK,
+    WIDTH_INCHES,
     footer,
     footer_inches,
     house_style,
@@ -82,7 +84,8 @@ def memory_over_time(result: Result) -> "Figure":
         waiting.set_xlabel(f"time ({unit}{means})")
         for axes in (memory, running, waiting):
             draw_window_end(axes, result, per_unit_s)
-        figure.text(0.012, 1 - 0.07 / height, result.name, fontsize=9.5, fontweight="bold", va="top")
+        name = fitted(result.name, WIDTH_INCHES - 2 * MARGIN_INCHES, 9.5, bold=True)
+        figure.text(0.012, 1 - 0.07 / height, name, fontsize=9.5, fontweight="bold", va="top")
         figure.text(0.012, 1 - 0.25 / height, _finding(result), va="top", fontsize=8)
         figure.text(0.012, 1 - 0.42 / height, means_over([result]), va="top", fontsize=7, color=PALE_INK)
         legend(figure, shown_classes([curve]), 1 - 0.55 / height)
