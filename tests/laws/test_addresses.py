@@ -20,9 +20,9 @@ from kvsim.memory.host import HostPool
 from kvsim.memory.radix.slots import SlotBook
 from kvsim.metrics.memory import SERIES
 from kvsim.request import Request
+from kvsim.scheduling.batching.queueing import PREEMPTIONS
 from kvsim.scheduling.continuous import ContinuousScheduler
 from kvsim.scheduling.prefill_first import PrefillFirstScheduler
-from kvsim.scheduling.queueing import PREEMPTIONS
 from kvsim.scheduling.static import StaticScheduler
 from kvsim.step import CLASSES
 from tests.effort import examples

@@ -8,11 +8,11 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from kvsim.memory.radix.interface import PrefixTree
-from kvsim.scheduling.sglang.admission import Admission, Lacking, Verdict
-from kvsim.scheduling.sglang.order import Order
-from kvsim.scheduling.sglang.ratio import NewTokenRatio
+from kvsim.scheduling.sglang.policy.admission import Admission, Lacking, Verdict
+from kvsim.scheduling.sglang.policy.order import Order
+from kvsim.scheduling.sglang.policy.ratio import NewTokenRatio
+from kvsim.scheduling.sglang.policy.retraction import retract
 from kvsim.scheduling.sglang.request import Batch, Request
-from kvsim.scheduling.sglang.retraction import retract
 from kvsim.scheduling.sglang.rows import Rows
 from kvsim.scheduling.sglang.settings import Settings, release_rules
 

@@ -3,56 +3,23 @@
 import os
 from array import array
 from collections.abc import Iterator
-from difflib import get_close_matches
 from itertools import islice, tee
-from pathlib import Path
 
 from kvsim.content import Content, Layers
 from kvsim.errors import InputError
 from kvsim.request import PS_PER_S
 from kvsim.workload.arguments import check_positive, check_whole
 from kvsim.workload.arrivals import as_written
-from kvsim.workload.readers import READERS, detect
+from kvsim.workload.readers import READERS
 from kvsim.workload.readers.files.source import Source
 from kvsim.workload.readers.interface import Call, Identity, Intake, OnBadRow, Reader, Report, Row, Surveyed
 from kvsim.workload.readers.options import ReadOptions
 from kvsim.workload.streams import Streams
-from kvsim.workload.trace_contents import prompt_contents, prompt_layers
-
-PACKAGED = {
-    "azure-conv-2023": "azure-conv-2023.csv",
-    "azure-code-2023": "azure-code-2023.csv",
-    "lmcache-web-agents": "lmcache-web-agents.jsonl",
-    "mooncake-conversation": "mooncake-conversation.jsonl",
-}
-"""Traces that come with kvsim, by name; source and licence in `data/README.md`."""
-
+from kvsim.workload.trace.contents import prompt_contents, prompt_layers
+from kvsim.workload.trace.files import nothing_kept, opened, trace_path
 
 _PEEKED = 64
 """Rows in which a trace that has sessions shows a second call of one, most often."""
-
-
-def trace_path(trace: str | os.PathLike[str]) -> Path:
-    """The file of a packaged trace, or the path itself; InputError with the packaged names if absent."""
-    if isinstance(trace, str) and trace in PACKAGED:
-        return Path(__file__).parent / "data" / PACKAGED[trace]
-    if not os.path.exists(trace):
-        near = get_close_matches(str(trace), PACKAGED, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"packaged traces: {', '.join(PACKAGED)}"
-        raise InputError(f"{trace}: no such trace file; give a path or a packaged name; {hint}")
-    return Path(trace)
-
-
-def opened(path: Path, name: str, format: str | None) -> tuple[Reader, Source]:
-    """The reader of a trace (detected if `format` is None), and the trace; `name` is what messages call it.
-
-    InputError where it is of no known format, ValueError where the format's name is unknown.
-    """
-    if format is not None and format not in READERS:
-        raise ValueError(f"format: must be one of {', '.join(READERS)}; got {format!r}")
-    source = Source(path, name)
-    head = source.head
-    return (detect(head, name) if format is None else READERS[format]), source
 
 
 class TraceTraffic(Surveyed):
@@ -291,11 +258,3 @@ def _sorted_by_time(rows: Iterator[Row]) -> Iterator[Row]:
 
 def _rate(rows: int, span_ps: int) -> float | None:
     return (rows - 1) * PS_PER_S / span_ps if span_ps else None
-
-
-def nothing_kept(intake: Intake) -> str:
-    """What to say of a trace none of whose rows could be used."""
-    if not intake.dropped:
-        return "the trace is empty: it has a header and no rows"
-    reasons = ", ".join(f"{count} x {reason}" for reason, count in sorted(intake.dropped.items()))
-    return f"no row of {intake.row} is usable ({reasons}); give a trace with at least one good row"

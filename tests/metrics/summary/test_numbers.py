@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvsim.metrics import summary
 from kvsim.metrics.histogram import DurationHistogram
 from kvsim.metrics.memory import Batch, Beside, MemoryRecorder
 from kvsim.metrics.requests import Ended, Journey, Loss, RequestLog
@@ -221,7 +220,7 @@ def test_many_values_have_the_spread_that_few_would_have_to_the_bit(values):
     sevenths = [value / 7 for value in values]
     few = spread(array("q", values)), spread(array("d", sevenths))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(summary, "_MANY", 3)
+        patch.setattr("kvsim.metrics.summary.values._MANY", 3)
         assert (spread(array("q", values)), spread(array("d", sevenths))) == few
 
 

@@ -1,6 +1,6 @@
 """Admission of whole prompts, side by side in one padded rectangle."""
 
-from kvsim.scheduling.batching import BatchScheduler
+from kvsim.scheduling.batching.scheduler import BatchScheduler
 from kvsim.step import Blocked, Short, StepPlan
 
 

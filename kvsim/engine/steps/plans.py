@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from kvsim.engine.ahead import Foresight
-from kvsim.engine.progress import ProgressWatch
 from kvsim.engine.recording import Recording
+from kvsim.engine.steps.progress import ProgressWatch
 from kvsim.errors import RunError
 from kvsim.metrics.requests import Journey
 from kvsim.scheduling.interface import Scheduler

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kvsim.content import Run, own_stream
 from kvsim.workload.stream import Workload
 from kvsim.workload.trace import TraceTraffic
-from kvsim.workload.trace_contents import prompt_contents, prompt_layers
+from kvsim.workload.trace.contents import prompt_contents, prompt_layers
 
 SIZE = 4
 

@@ -1,8 +1,8 @@
 """How a flight begins: a planned step, or a leap over many, with its time and with what is known of the pool."""
 
 from kvsim.engine.ahead import Foresight
-from kvsim.engine.flight import LeapInFlight, StepInFlight
 from kvsim.engine.recording import Recording
+from kvsim.engine.steps.flight import LeapInFlight, StepInFlight
 from kvsim.errors import CheckError
 from kvsim.metrics.memory import Batch, Beside, Ramp
 from kvsim.scheduling.interface import Scheduler

@@ -7,8 +7,8 @@ or form of pool) replaces the whole; `null` gives a key back to its default.
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kvsim.scenario.loading import Plain
 from kvsim.scenario.messages import Origins
+from kvsim.scenario.reading.loading import Plain
 
 SHORTHAND = {
     "model": "name",

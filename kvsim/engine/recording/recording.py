@@ -6,9 +6,9 @@ from collections.abc import Sequence as Seq
 from kvsim.content import Layers
 from kvsim.engine.addresses import AddressRecorder
 from kvsim.engine.clock import Clock
-from kvsim.engine.duplicates import Duplicates
-from kvsim.engine.gaps import TokenGaps
 from kvsim.engine.prefixes import CacheWatch, Follower
+from kvsim.engine.recording.duplicates import Duplicates
+from kvsim.engine.recording.gaps import TokenGaps
 from kvsim.memory.interface import Allocator
 from kvsim.metrics.memory import NOTHING, Batch, Beside, Levels, MemoryRecorder, Ramp
 from kvsim.metrics.requests import Ended, Journey, RequestLog

@@ -7,7 +7,7 @@ from kvsim.metrics.histogram import DurationHistogram
 from kvsim.metrics.prefix import Reuse
 from kvsim.metrics.requests import Marks, added
 from kvsim.metrics.requests.refusals import Refusals
-from kvsim.metrics.summary import SHORT_SPAN, MemoryTotals, Moved, RequestTotals, Run
+from kvsim.metrics.summary.run import SHORT_SPAN, MemoryTotals, Moved, RequestTotals, Run
 from kvsim.metrics.window import Totals
 from kvsim.step import Upkeep
 

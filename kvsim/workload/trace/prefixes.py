@@ -11,7 +11,7 @@ from kvsim.workload.readers import READERS
 from kvsim.workload.readers.interface import Intake, OnBadRow
 from kvsim.workload.readers.options import ReadOptions
 from kvsim.workload.readers.request import BlockId
-from kvsim.workload.trace import nothing_kept, opened, trace_path
+from kvsim.workload.trace.files import nothing_kept, opened, trace_path
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from kvsim.engine.replay import compare_records, replay
 from kvsim.errors import InputError
 from tests.effort import examples
 
-DATA = Path(__file__).parents[1] / "oracles" / "data" / "vllm"
+DATA = Path(__file__).parents[2] / "oracles" / "data" / "vllm"
 CASE = json.loads((DATA / "vllm_nocache_d1.json").read_text(encoding="utf-8"))
 RECORDED = [json.loads(line) for line in (DATA / "vllm_nocache_d1.out.jsonl").read_text().splitlines()]
 

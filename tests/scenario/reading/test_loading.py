@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kvsim.errors import InputError
-from kvsim.scenario.loading import parse_document, parse_value, read_document
+from kvsim.scenario.reading.loading import parse_document, parse_value, read_document
 
 
 def test_values_follow_yaml_1_2() -> None:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 
 from kvsim.request import Sequence
-from kvsim.scheduling.growing import Growing
+from kvsim.scheduling.batching.growing import Growing
 from kvsim.step import Ask, Blocked, Chunk, Forked, Grant, Rows, Short, StepPlan
 
 

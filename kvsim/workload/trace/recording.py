@@ -8,7 +8,7 @@ from kvsim.workload.arguments import check_whole
 from kvsim.workload.readers.interface import Identity, Intake, OnBadRow, Report
 from kvsim.workload.readers.options import ReadOptions
 from kvsim.workload.readers.request import TraceRequest
-from kvsim.workload.trace import nothing_kept, opened, trace_path
+from kvsim.workload.trace.files import nothing_kept, opened, trace_path
 
 
 class Recording:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from kvsim.errors import InputError
-from kvsim.scenario.loading import Plain
-from kvsim.scenario.merging import KINDS
+from kvsim.scenario.reading.loading import Plain
+from kvsim.scenario.reading.merging import KINDS
 from kvsim.scenario.schema import EngineSettings
 
 

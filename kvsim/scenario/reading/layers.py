@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kvsim.errors import InputError
-from kvsim.scenario.loading import Document, Plain, parse_value, read_document
-from kvsim.scenario.merging import Layer, expanded, keys_of, leaves_of, nested, over_with_nulls
 from kvsim.scenario.messages import NO_TEXT, TEXT, Mistake, Origin, Origins, is_text
+from kvsim.scenario.reading.loading import Document, Plain, parse_value, read_document
+from kvsim.scenario.reading.merging import Layer, expanded, keys_of, leaves_of, nested, over_with_nulls
 
 _FILE_ONLY = ("extends", "variants")
 _NOT_INHERITED = ("name", "description")

@@ -5,8 +5,8 @@ from collections import deque
 from kvsim.memory.host import HostPool
 from kvsim.memory.interface import Allocator
 from kvsim.request import Sequence
-from kvsim.scheduling.padding import CompactRows
-from kvsim.scheduling.victims import VICTIMS
+from kvsim.scheduling.batching.padding import CompactRows
+from kvsim.scheduling.batching.victims import VICTIMS
 from kvsim.step import Blocked, Short, StepPlan
 
 PREEMPTIONS = ("recompute", "swap", "abort", "never")

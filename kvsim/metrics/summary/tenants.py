@@ -1,17 +1,15 @@
 """What each tenant got: the `tenants` of the JSON contract, only where there is more than one."""
 
-from array import array
 from collections.abc import Callable
 from typing import Any
 
 from kvsim.metrics.requests import Marks
+from kvsim.metrics.summary.values import spread
 from kvsim.request import PS_PER_S
 from kvsim.step import ENDS
 
 MOST_TENANTS = 32
 """So many are told of, those with the most requests; the rest are counted."""
-
-Spread = Callable[["array[int] | array[float]"], "dict[str, float] | None"]
 
 
 def tenant_metrics(
@@ -19,7 +17,6 @@ def tenant_metrics(
     inside: bytearray,
     out: bytearray,
     *,
-    spread: Spread,
     goodput_per_s: Callable[[bytearray], float | None],
     pool_token_ps: int,
     caches: bool,

@@ -8,7 +8,7 @@ of the running requests only falls after they were admitted within it, and whoev
 from collections.abc import Iterable
 
 from kvsim.request import Sequence
-from kvsim.scheduling.queueing import Queueing
+from kvsim.scheduling.batching.queueing import Queueing
 from kvsim.step import Ask, Blocked, Chunk, Preempted, Short, StepPlan
 
 
