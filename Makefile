@@ -21,7 +21,7 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not budget and not cuda"
-	$(BIN)/python -m pytest -m "budget and not slow"
+	$(BIN)/python -m pytest -m "budget and not slow" tests/budgets
 
 test-all: $(VENV)/.installed-dev
 	KVSIM_EXPLORE=1 $(BIN)/python -m pytest -n $(WORKERS) -m "not budget"

@@ -31,7 +31,7 @@ def test_the_readme_shows_every_verb_that_simulates():
     assert {command[0] for command in COMMANDS} >= {"compare", "run", "models", "gpus", "replay"}
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("command", {" ".join(command): command for command in COMMANDS}.values(), ids=" ".join)
 def test_every_command_of_the_readme_works(command, tmp_path, monkeypatch, capsys):
     # What people see who have no other data: `validate` would score all of it, a minute and more.
     monkeypatch.delenv("KVSIM_DATA", raising=False)

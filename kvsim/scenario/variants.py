@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from kvsim.errors import InputError
-from kvsim.scenario.layers import read_layers
+from kvsim.scenario.reading.layers import read_layers
 from kvsim.scenario.resolve import Scenario, load_all
 
 _OPENING, _CLOSING = "{[(", "}])"

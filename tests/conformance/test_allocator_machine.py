@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 from kvsim.content import ENDLESS, Content, Run
 from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, Grant
+from tests.effort import examples
 from tests.memory.beside import Beside
 from tests.memory.naive_pages import NaivePages
 from tests.memory.pairs import AHEAD, LONGEST, PAIRS
@@ -263,7 +264,7 @@ def test_an_allocator_agrees_with_its_naive_model_whatever_is_done_to_it(pair):
     run_state_machine_as_test(
         lambda: AllocatorMachine(make),
         settings=settings(
-            max_examples=10 if getattr(make, "longest", LONGEST) > 1000 else 40,
+            max_examples=examples(10 if getattr(make, "longest", LONGEST) > 1000 else 40),
             stateful_step_count=40,
             deadline=None,
             database=None,

@@ -150,7 +150,7 @@ def _cliff(args: argparse.Namespace, scenarios: "list[Scenario]", choices: "Mapp
 
 def _choices(args: argparse.Namespace) -> "Mapping[str, Sequence[Any]]":
     """Dotted keys to values, in the order of the options."""
-    from kvsim.scenario.loading import parse_value
+    from kvsim.scenario.reading.loading import parse_value
     from kvsim.scenario.variants import varied
 
     found: dict[str, list[Any]] = {}
@@ -168,7 +168,7 @@ def _choices(args: argparse.Namespace) -> "Mapping[str, Sequence[Any]]":
 
 
 def _values(option: str, words: "Sequence[str]") -> list[Any]:
-    from kvsim.scenario.loading import parse_value
+    from kvsim.scenario.reading.loading import parse_value
 
     if not words:
         raise InputError(f"{option}: names no candidate; give values with commas between")
@@ -185,10 +185,14 @@ def _values(option: str, words: "Sequence[str]") -> list[Any]:
 
 def _counts(text: str) -> list[int]:
     """`1..8` or `1,2,4`."""
+    from kvsim.scenario.schema.fleet import MOST_REPLICAS
+
     low, dots, high = text.partition("..")
     if dots:
         first, last = whole(low.strip()), whole(high.strip())
         if last < first:
             raise argparse.ArgumentTypeError(f"{text!r} is empty; write the smaller end first, such as 1..8")
+        if last > MOST_REPLICAS:
+            raise argparse.ArgumentTypeError(f"{text!r}: a fleet has at most {MOST_REPLICAS:,} replicas, such as 1..8")
         return list(range(first, last + 1))
     return [whole(word.strip()) for word in text.split(",")]

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from kvsim.errors import InputError
-from kvsim.metrics.result import Result, read_object
+from kvsim.metrics.result import Result
+from kvsim.metrics.run_files import read_object
 from kvsim.reporting.exports.interface import Source
 from kvsim.reporting.run_folder import SUMMARY, folder_names
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvsim.errors import InputError
-from kvsim.metrics.result import Result, read_object
+from kvsim.metrics.result import Result
+from kvsim.metrics.run_files import read_object
 from kvsim.reporting.inputs.exhibit import Exhibit, any_exhibit, sweep_exhibit
 from kvsim.reporting.run_folder import SUMMARY, folder_names
 

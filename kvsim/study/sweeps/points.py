@@ -7,8 +7,8 @@ from itertools import product
 from typing import Any
 
 from kvsim.errors import InputError
-from kvsim.scenario.loading import parse_value
 from kvsim.scenario.messages import Origin
+from kvsim.scenario.reading.loading import parse_value
 from kvsim.workload.streams import Streams
 
 GRID = Origin("--grid")
@@ -103,7 +103,7 @@ def latin_hypercube(count: int, ranges: Mapping[str, str], seed: int = 0, origin
 def hypercube_of(texts: Sequence[str], seed: int = 0) -> list[Point]:
     """The points that `N KEY=LOW..HIGH[:log] ...` says."""
     first, *rest = texts
-    if not first.isdigit():
+    if not first.isdecimal():
         raise InputError(f"{HYPERCUBE.place}: {first!r} is no number of points; write N KEY=LOW..HIGH ...")
     ranges = {}
     for text in rest:

@@ -77,10 +77,10 @@ def test_results_without_a_map_are_named(tmp_path, monkeypatch):
     mapped.tables["addresses"] = {
         "time_s": [0.0], "start": [0], "length": [16], "request": [1], "sample": [0], "class": ["used"],
     }  # fmt: skip
-    results = [mapped, fake_result("tree", rows=9)]
+    results = [mapped, fake_result("long", rows=9)]
     written = write_report(Subject(name="two", results=results), tmp_path, formats=())
     assert "regions: all 1 changes." in written.page.read_text()
-    assert "Of tree no addresses were recorded." in written.page.read_text()
+    assert "Of long no addresses were recorded." in written.page.read_text()
     assert "tables to sort and the memory map: open it here" in (tmp_path / "README.md").read_text()
 
 
