@@ -79,9 +79,9 @@ def study_figure(study: Study, results: Sequence[Result]) -> "Figure":
             axes = figure.add_axes((left + column * (width + gap), (top - panel) / height, width, panel / height))
             _draw(axes, study, metric)
             axes.tick_params(labelleft=column == 0)
-        for place, line in enumerate(text):
-            colour = PALE_INK if place < len(rests) else INK
-            figure.text(0.012, 1 - (0.06 + LINE * place) / height, line, fontsize=HEAD_POINTS, va="top", color=colour)
+        for row, said in enumerate(text):
+            colour = PALE_INK if row < len(rests) else INK
+            figure.text(0.012, 1 - (0.06 + LINE * row) / height, said, fontsize=HEAD_POINTS, va="top", color=colour)
         _key(figure, study, shown, 1 - (0.1 + LINE * len(text)) / height)
         footer(figure, results)
     return figure

@@ -129,8 +129,8 @@ def times_as_long(memory: float, limit: float = MEMORY_LIMIT) -> float:
     """How many times as long a run would have slices that correlate by `limit`, where they correlate by `memory`.
 
     For an exponential memory: means over slices of x time constants correlate by (1 - e^-x)^2 / (2 (x - 1 + e^-x)) with
-    those of the next, and x grows as the run does. Above `ESTIMATED_TO` the answer is that of `ESTIMATED_TO`. ValueError
-    where a correlation is not between 0 and 1.
+    those of the next, and x grows as the run does. Above `ESTIMATED_TO` the answer is that of `ESTIMATED_TO`.
+    ValueError where a correlation is not between 0 and 1.
     """
     if not (0 < memory <= 1 and 0 < limit < 1):
         raise ValueError(f"memory {memory}, limit {limit}: correlations must lie between 0 and 1")
