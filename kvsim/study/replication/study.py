@@ -20,7 +20,7 @@ from kvsim.study.replication.runs.replicate import (
     simulate,
 )
 from kvsim.study.replication.sessions import grouping, session_estimates, session_notes, traced
-from kvsim.study.replication.trust import judged, notes
+from kvsim.study.replication.trust import batches_differ, judged, notes
 from kvsim.study.replication.warmup import WarmUp, found_warmup, of_warmup, with_warmup
 from kvsim.study.reporter import Progress
 from kvsim.study.seeds import replication_seed
@@ -49,6 +49,13 @@ class Variant:
     def saturated(self) -> bool:
         """Its queue grows without end, so that no interval means anything."""
         return self.queue is not None and self.queue.saturated
+
+    @property
+    def trusted(self) -> bool | None:
+        """Its intervals may be trusted; None where its queue is not to be judged."""
+        if self.queue is None:
+            return None
+        return self.queue.forgets and not self.saturated and batches_differ(self.correlation)
 
 
 @dataclass(frozen=True)
