@@ -1,11 +1,10 @@
 """Reading what is to be exported: a run folder, or a comparison with one for each variant."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 from kvsim.errors import InputError
 from kvsim.metrics.result import Result
+from kvsim.metrics.run_files import read_object
 from kvsim.reporting.exports.interface import Source
 from kvsim.reporting.run_folder import SUMMARY, folder_names
 
@@ -25,21 +24,12 @@ def read_source(folder: str | Path) -> Source:
         result = Result.load(folder, in_files=True)
         return Source(str(folder), result.name, [result])
     parts = [folder / name for name in folder_names(variants)]
-    return Source(str(folder), _summary(folder)["scenario"], [Result.load(part, in_files=True) for part in parts])
+    return Source(
+        str(folder), read_object(folder / SUMMARY)["scenario"], [Result.load(part, in_files=True) for part in parts]
+    )
 
 
 def _variants(folder: Path) -> list[str] | None:
     """The names of the variants of a comparison, None of a run."""
-    variants = _summary(folder).get("variants")
+    variants = read_object(folder / SUMMARY).get("variants")
     return None if variants is None else [variant["name"] for variant in variants]
-
-
-def _summary(folder: Path) -> dict[str, Any]:
-    path = folder / SUMMARY
-    try:
-        summary = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read as JSON ({error}); write the folder again") from error
-    if not isinstance(summary, dict):
-        raise InputError(f"{path}: is no object; write the folder again")
-    return summary

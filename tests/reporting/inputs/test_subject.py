@@ -88,7 +88,7 @@ def test_any_other_record_is_facts_and_tables(tmp_path):
     [
         ("other.json", "{}", "holds nothing to report"),
         ("plan.json", "[1]", r"plan\.json: holds a list, not an object"),
-        ("summary.json", "{", r"summary\.json: cannot be read as JSON"),
+        ("summary.json", "{", r"summary\.json: is not JSON"),
         ("summary.json", '{"schema": 1}', r"summary\.json: holds no metrics of one run"),
     ],
 )
