@@ -198,10 +198,11 @@ def write_comparison(
     for form in ("png", "svg"):  # an earlier study may have left one there
         (folder / f"{INTERVALS_FIGURE}.{form}").unlink(missing_ok=True)
     if study is not None:
-        from kvsim.reporting.study.figure import study_figure
+        from kvsim.reporting.study.figure import has_intervals, study_figure
         from kvsim.reporting.style import save_figure
 
-        own += save_figure(study_figure(study, results), folder, INTERVALS_FIGURE)
+        if has_intervals(study):
+            own += save_figure(study_figure(study, results), folder, INTERVALS_FIGURE)
     text = readme(scenario, [path.name for path in own] + [SUMMARY], list(zip(names, results, strict=True)))
     own.append(write_whole(folder / README, text.encode()))
     # Last, so that a summary stands only beside the whole of what it sums up.

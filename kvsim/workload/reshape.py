@@ -102,6 +102,10 @@ class Reshaped:
         self._check()
         return (row for row, _ in self._kept(streams))
 
+    def places(self, streams: Streams) -> Iterator[int]:
+        """Which row of the traffic each of the rows that are left is, from 0; in the order of `rows`."""
+        return (place for _, place in self._kept(streams))
+
     def more_outputs(self, streams: Streams) -> Iterator[int] | None:
         """As of the traffic itself, and as much longer."""
         lengths = self._traffic.more_outputs(streams)

@@ -102,6 +102,15 @@ def test_a_warm_up_is_set_or_found(capsys):
     assert study["warmup"]["s"] == said(capsys, "--warmup", "mser")["variants"][0]["metrics"]["window_s"][0]
 
 
+def test_where_nothing_is_measured_that_is_said_and_nothing_is_drawn(capsys, tmp_path):
+    options = ["--replications", "2", "--jobs", "1", "--warmup", "1000s", "-o", "out"]
+    assert main(["compare", "two.yaml", *options]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Nothing is measured of blocks and regions: no request arrives in the measured window." in told
+    assert not list((tmp_path / "out").glob("intervals.*"))
+    assert main(["report", "out", "--formats", "svg", "-o", "page"]) == 0
+
+
 def test_batches_cut_one_run(capsys):
     study = said(capsys, "--batches", "4")["study"]
     assert (study["method"], study["samples"]) == ("batches", 4)

@@ -93,6 +93,7 @@ def test_the_cliff_is_told_drawn_and_kept(tmp_path, capsys):
     told = json.loads((tmp_path / "out" / "cliff.json").read_text())
     rates = [one["rate_per_s"] for one in told["rates"]]
     assert told["knee_per_s"] in rates
+    assert " ".join(out.split()).startswith(told["answer"])
     assert told["saturated_from_per_s"] == min(
         rate for rate, one in zip(rates, told["rates"], strict=True) if one["saturated"]
     )
@@ -125,7 +126,7 @@ def test_wrong_input_ends_with_exit_2_and_one_message(arguments, said, capsys):
     assert streams.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("text", ["8..1", "0", "a", "1,,2", ""])
+@pytest.mark.parametrize("text", ["8..1", "0", "a", "1,,2", "", "1..100001", "1..99999999999999999999"])
 def test_numbers_of_replicas_that_are_none_are_refused_by_the_parser(text, capsys):
     with pytest.raises(SystemExit) as end:
         plan("--slo", "ttft_p99<1s", "--replicas", text)

@@ -62,8 +62,8 @@ def test_without_a_known_price_there_is_no_cost_and_the_run_says_what_to_give():
     assert "not known; give price.usd_per_gpu_hour" in result.provenance["price"]
 
 
-@pytest.mark.parametrize("wrong", [0, -1, "2.5USD"])
-def test_a_price_is_a_number_above_zero(wrong):
+@pytest.mark.parametrize("wrong", [0, -1, 1e308, "2.5USD"])
+def test_a_price_is_a_number_above_zero_that_can_be_paid(wrong):
     with pytest.raises(InputError, match=r"price\.usd_per_gpu_hour"):
         kvsim.Scenario.from_dict({**BASE, "price": {"usd_per_gpu_hour": wrong}})
 

@@ -185,10 +185,14 @@ def _values(option: str, words: "Sequence[str]") -> list[Any]:
 
 def _counts(text: str) -> list[int]:
     """`1..8` or `1,2,4`."""
+    from kvsim.scenario.schema.fleet import MOST_REPLICAS
+
     low, dots, high = text.partition("..")
     if dots:
         first, last = whole(low.strip()), whole(high.strip())
         if last < first:
             raise argparse.ArgumentTypeError(f"{text!r} is empty; write the smaller end first, such as 1..8")
+        if last > MOST_REPLICAS:
+            raise argparse.ArgumentTypeError(f"{text!r}: a fleet has at most {MOST_REPLICAS:,} replicas, such as 1..8")
         return list(range(first, last + 1))
     return [whole(word.strip()) for word in text.split(",")]

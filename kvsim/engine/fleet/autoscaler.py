@@ -59,6 +59,8 @@ class Autoscaler:
         self._paid_ps = [0] * len(replicas)
         self._since_ps: dict[int, int] = dict.fromkeys(range(scaling.least), 0)
         """Those that are paid for, and from when on."""
+        self._due_ps: dict[int, int] = {}
+        """Those that start up, and when they have; of one that was called off and ordered again, the later start."""
         At(clock, scaling.interval_ps, ARRIVAL, self._ask)
 
     def left(self) -> None:
@@ -76,8 +78,9 @@ class Autoscaler:
             return
         scaling, now = self._scaling, self._clock.now_ps
         ratio = self._value() / scaling.target
-        wanted = self._ordered if abs(ratio - 1) <= scaling.tolerance else ceil(self.ready * ratio)
-        wanted = min(max(wanted, scaling.least), len(self._replicas))
+        most = len(self._replicas)
+        wanted = self._ordered if abs(ratio - 1) <= scaling.tolerance else ceil(min(self.ready * ratio, most))
+        wanted = max(wanted, scaling.least)
         self._wanted.append((now, wanted))
         while self._wanted[0][0] < now - scaling.settle_ps:
             self._wanted.popleft()
@@ -97,9 +100,12 @@ class Autoscaler:
         At(self._clock, scaling.interval_ps, ARRIVAL, self._ask)
 
     def _start(self, number: int) -> None:
+        self._due_ps[number] = self._clock.now_ps + self._scaling.start_up_ps
+
         def starts(_: Event) -> None:
             # Unless it was called off in between.
-            if self.ready == number < self._ordered:
+            if self._due_ps.get(number) == self._clock.now_ps and self.ready == number < self._ordered:
+                del self._due_ps[number]
                 self._replicas[number].start_up()
                 self.ready = number + 1
                 self._note()

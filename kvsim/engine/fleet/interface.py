@@ -27,7 +27,8 @@ class Router(Protocol):
     """Chooses the replica of each request as it arrives."""
 
     stateless: bool
-    """The choice follows from the request and the number of replicas alone, so that replicas can be simulated apart."""
+    """The choice follows from the requests so far and the number of replicas alone, so that replicas can be simulated
+    apart: a router that is shown every request chooses the same, whichever replicas there are beside it."""
     follows_caches: bool
     """It must be told what each replica stores and evicts (`caches`)."""
 

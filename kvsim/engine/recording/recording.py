@@ -39,7 +39,7 @@ class Recording:
         fitted: FittedRange | None = None,
     ) -> None:
         self.occupancy = Occupancy()
-        self.requests = RequestLog(pieces, caches=allocator.caches, classes=slo_classes)
+        self.requests = RequestLog(pieces, caches=allocator.caches, recalls=allocator.recalls, classes=slo_classes)
         self.memory = MemoryRecorder(
             allocator.pool_slots,
             self.occupancy,

@@ -43,6 +43,7 @@ class PrefixAllocator(HeldBooks[Holding]):
     """
 
     name = "prefix"
+    recalls = True
 
     def __init__(
         self,

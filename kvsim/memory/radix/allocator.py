@@ -87,6 +87,10 @@ class RadixAllocator(WrittenBooks):
         row = self._rows.get(sequence.id)
         return self.pool.ceil(self._tokens(sequence, row)) if row else 0
 
+    def row(self, sequence: Sequence) -> Row | None:
+        """Its row, if it has one. Pure."""
+        return self._rows.get(sequence.id)
+
     def _tokens(self, sequence: Sequence, row: Row) -> int:
         """Tokens that it has slots for."""
         if not sequence.decoding:
@@ -268,6 +272,8 @@ class RadixAllocator(WrittenBooks):
         if keep:
             checkpoint(self.tree, row, sequence.written)
         self.pool.give(slots - row.protected)
+        if self.pool.book is not None:
+            self.pool.book.give_back(row)
         unlock(self.tree, row)
         self._row_slots -= slots
         self.upkeep.frees += (held - self.held_slots) // self.page_size

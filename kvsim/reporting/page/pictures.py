@@ -2,7 +2,7 @@
 
 import base64
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -58,7 +58,7 @@ def draw(subject: Subject, formats: Sequence[str], progress: Progress | None = N
         for result, name in zip(results, folder_names([result.name for result in results]), strict=True):
             own = [kind for kind in figures_of([result], FIGURES) if kind.name not in done]
             planned += [(kind, [result], f"{name}/{kind.name}", result.name) for kind in own]
-    made = [] if subject.study is None else [_intervals(subject, formats)]
+    made = [*_intervals(subject, formats)]
     for number, (kind, of, place, owner) in enumerate(planned):
         if progress:
             progress(number / len(planned), f"drawing {kind.title}")
@@ -67,11 +67,12 @@ def draw(subject: Subject, formats: Sequence[str], progress: Progress | None = N
     return made + [_found(figure) for exhibit in subject.exhibits for figure in exhibit.figures]
 
 
-def _intervals(subject: Subject, formats: Sequence[str]) -> Picture:
-    from kvsim.reporting.study.figure import study_figure
+def _intervals(subject: Subject, formats: Sequence[str]) -> Iterator[Picture]:
+    from kvsim.reporting.study.figure import has_intervals, study_figure
 
-    assert subject.study is not None
-    return Picture(
+    if subject.study is None or not has_intervals(subject.study):
+        return
+    yield Picture(
         title="How sure",
         caption="Each variant's estimate with its interval; green is better than the baseline, red worse, black "
         "neither, hollow without an interval.",

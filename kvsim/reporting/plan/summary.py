@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kvsim.metrics.result import SCHEMA
+from kvsim.reporting.plan.cliff_words import cliff_answer
 from kvsim.reporting.plan.words import answer, best, notes
 from kvsim.study.planning.cliff import Cliff
 from kvsim.study.planning.goals import Goal
@@ -72,6 +73,7 @@ def cliff_summary(cliff: Cliff) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "scenario": cliff.name,
+        "answer": cliff_answer(cliff),
         "version": __version__,
         "seed": cliff.seed,
         "replications": cliff.replications,

@@ -31,13 +31,18 @@ COLOURS = {"better": CLASS_COLOURS["cached"], "worse": ALARM}
 HEAD, TITLE, ROW, AXIS, GAP = 0.34, 0.2, 0.17, 0.2, 0.12
 
 
+def has_intervals(study: Study) -> bool:
+    """There is a metric to be drawn: none is where nothing was measured."""
+    return bool(_shown(study))
+
+
 def study_figure(study: Study, results: Sequence[Result]) -> "Figure":
     """Draw a panel for each metric, two side by side: an estimate is a dot, its interval a line through it.
 
     Green is better than the baseline, red worse, black neither; hollow and grey has no interval. A dashed line goes
     through the baseline. Raises ValueError where no metric can be drawn.
     """
-    shown = [metric for metric in METRICS if metric.key in DRAWN and _drawn(study, metric)]
+    shown = _shown(study)
     if not shown:
         raise ValueError("study holds no metric to draw")
     letters = max(len(_short(variant.name)) for variant in study.variants)
@@ -61,8 +66,9 @@ def study_figure(study: Study, results: Sequence[Result]) -> "Figure":
     return figure
 
 
-def _drawn(study: Study, metric: Metric) -> bool:
-    return any(metric.key in variant.estimates for variant in study.variants)
+def _shown(study: Study) -> list[Metric]:
+    known = {key for variant in study.variants for key in variant.estimates}
+    return [metric for metric in METRICS if metric.key in DRAWN and metric.key in known]
 
 
 def _draw(axes: Any, study: Study, metric: Metric) -> None:

@@ -231,5 +231,5 @@ class TimingSettings(Part):
 class PriceSettings(Part):
     """What the GPUs cost; every run says what it costs an hour, and for a million output tokens."""
 
-    usd_per_gpu_hour: Annotated[float, Field(gt=0)] | None = None
+    usd_per_gpu_hour: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
     """US dollars for an hour of one GPU; absent: the middle of the catalogue's range."""

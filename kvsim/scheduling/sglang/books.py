@@ -50,6 +50,10 @@ class RowBooks(HeldBooks[Request]):
         request = self._held.get(sequence.id)
         return self.pool.ceil(request.committed) if request else 0
 
+    def row(self, sequence: Sequence) -> Request | None:
+        """Its request, which is a row, if it has one. Pure."""
+        return self._held.get(sequence.id)
+
     @property
     def _rows_slots(self) -> int:
         """The rows together, slots that are shared once for each."""

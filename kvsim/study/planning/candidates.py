@@ -16,6 +16,7 @@ from kvsim.study.values import shown
 Choices = Mapping[str, Sequence[Any]]
 """Dotted keys of a scenario to the values that come into question."""
 
+REPLICAS = "fleet.replicas"
 GPU, TP, KV_DTYPE = "gpu", "tensor_parallel", "model.kv_dtype"
 BLOCK_SIZE, PREFIX_CACHING, UTILIZATION = (
     "allocator.block_size",
@@ -53,7 +54,7 @@ class Candidate:
         """The scenario with so many replicas behind its router; one alone needs none."""
         if count == 1 and self.scenario.settings.fleet is None:
             return self.scenario
-        return self.scenario.changed({"fleet.replicas": count}, PLAN)
+        return self.scenario.changed({REPLICAS: count}, PLAN)
 
 
 def candidates_of(scenarios: Sequence[Scenario], choices: Choices) -> list[Candidate]:
@@ -66,11 +67,14 @@ def candidates_of(scenarios: Sequence[Scenario], choices: Choices) -> list[Candi
     for key, values in choices.items():
         if not values:
             raise InputError(f"plan: {key}: has no values, so that there is no candidate; give at least one")
+    if REPLICAS in choices:
+        raise InputError(f"plan: {REPLICAS}: is what a plan searches for; say how many may be with --replicas")
     every = choices or {TP: _usual_ranks(scenarios[0])}
     sizes = any(key in _HOLDS or key.startswith("capacity.") for key in every)
     pools = any(key.split(".")[0] == "pool" for key in every)
-    found = []
+    found: list[Candidate] = []
     for scenario in scenarios:
+        own = len(found)
         if scenario.settings.fleet is not None and scenario.settings.fleet.autoscale is not None:
             raise InputError(
                 f"{scenario.label}: fleet.autoscale: scales the replicas that a plan searches for; leave it out with "
@@ -81,6 +85,9 @@ def candidates_of(scenarios: Sequence[Scenario], choices: Choices) -> list[Candi
             name = _name(scenario, changes, every)
             whole = {**changes, "pool": None} if sizes and not pools else changes
             made = scenario.changed(whole, Origin("list", f"candidate {name}"))
+            for one in found[own:]:
+                if one.name == name or one.scenario.settings == made.settings:
+                    raise InputError(f"plan: candidates {one.name} and {name} are the same; give each value once")
             ranks = made.settings.tensor_parallel * made.settings.pipeline_parallel
             found.append(Candidate(name, changes, made, ranks))
     return found

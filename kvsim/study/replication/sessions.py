@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from kvsim.metrics.histogram import PERCENTILES
 from kvsim.metrics.result import Result
 from kvsim.scenario.build import build
+from kvsim.scenario.building.traces import reshaped
 from kvsim.scenario.resolve import Scenario
 from kvsim.study.replication.catalogue import better, numbers
 from kvsim.study.replication.estimates import Estimate
@@ -22,6 +23,7 @@ from kvsim.study.statistics.bootstrap import (
 )
 from kvsim.study.statistics.intervals import LEVEL, Array, Interval
 from kvsim.study.statistics.paired import Difference, told_ratio, verdict
+from kvsim.workload.reshape import Reshaped
 from kvsim.workload.streams import Streams
 from kvsim.workload.trace import TraceTraffic
 
@@ -47,24 +49,37 @@ class Grouping:
         return [Sessions(own, draws) for own in self.of_requests]
 
 
-def grouping(scenario: Scenario, requests: Sequence[dict[str, Array]]) -> Grouping:
+def grouping(runs: Sequence[tuple[Scenario, int]], requests: Sequence[dict[str, Array]]) -> Grouping:
     """The sessions of a trace, as its requests say or else its rows; a row without one stands alone where others have
-    some. `requests` are those of each variant by id."""
+    some, and one that comes again is of its session again. `runs` are the scenario and the seed of each variant,
+    `requests` its requests by id."""
+    ids = [own["id"].astype(np.int64) for own in requests]
     if any((own["session"] != ALONE).any() for own in requests):
         own_numbers = [own["session"].astype(np.int64) for own in requests]
         count = max(int(own.max(initial=0)) for own in own_numbers) + 1
         alone = [np.where(own == ALONE, count + np.arange(own.size), own) for own in own_numbers]
         return Grouping(alone, max(int(own.max(initial=0)) for own in alone) + 1, True)
-    traffic = build(scenario, scenario.seed).traffic
-    names = traffic.sessions() if isinstance(traffic, TraceTraffic) else []
-    rows = max(int(own["id"].max(initial=-1)) for own in requests) + 1
-    if any(names):
+    told = [_told(scenario, seed) for scenario, seed in runs]
+    if any(isinstance(one, str) for own in told for one in own):
         known: dict[str | int, int] = {}
-        numbers = np.array([known.setdefault(name or row, len(known)) for row, name in enumerate(names)])
-    else:
-        numbers = np.arange(rows) * min(BLOCKS, rows) // rows
-    of_requests = [numbers[own["id"].astype(np.int64)] for own in requests]
-    return Grouping(of_requests, int(numbers.max()) + 1, any(names))
+        numbers = [
+            np.array([known.setdefault(own[number], len(known)) for number in these], dtype=np.int64)
+            for own, these in zip(told, ids, strict=True)
+        ]
+        return Grouping(numbers, len(known), True)
+    rows = max(int(these.max(initial=-1)) for these in ids) + 1
+    blocks = min(BLOCKS, rows)
+    return Grouping([these * blocks // rows for these in ids], blocks, False)
+
+
+def _told(scenario: Scenario, seed: int) -> list[str | int]:
+    """The session of each request by number, or its row where that has none; empty where rows are no requests."""
+    traffic = build(scenario, seed).traffic
+    if not isinstance(traffic, TraceTraffic):
+        return []
+    whose = [name or row for row, name in enumerate(traffic.sessions())]
+    left = reshaped(scenario.settings.workload, traffic)
+    return [whose[row] for row in left.places(Streams(seed))] if isinstance(left, Reshaped) else whose
 
 
 @dataclass(frozen=True)

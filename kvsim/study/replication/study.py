@@ -130,7 +130,7 @@ def compare_with_intervals(
         if method == "batches":
             made, samples, said = _of_batches(firsts, asked, baseline)
         else:
-            made, samples, said = _of_sessions(variants[0][1], firsts, asked, baseline)
+            made, samples, said = _of_sessions(variants, firsts, asked, baseline)
     return results, Study(
         method=method,
         baseline=baseline,
@@ -234,16 +234,17 @@ def _of_batches(firsts: Sequence[First], asked: Asked, baseline: str) -> tuple[l
 
 
 def _of_sessions(
-    scenario: Scenario, firsts: Sequence[First], asked: Asked, baseline: str
+    variants: Sequence[tuple[str, Scenario]], firsts: Sequence[First], asked: Asked, baseline: str
 ) -> tuple[list[Variant], int, list[str]]:
     results = [first.result for first in firsts]
     requests = [first.observed.by_request() for first in firsts]
-    groups = grouping(scenario, requests)
+    runs = [(scenario, result.seed) for (_, scenario), result in zip(variants, results, strict=True)]
+    groups = grouping(runs, requests)
     each = [traced(*one) for one in zip(results, requests, groups.drawn(results[0].seed), strict=True)]
     base = each[[result.name for result in results].index(baseline)]
     found = [session_estimates(own, None if own is base else base, groups.count, asked.level) for own in each]
     alone = [[first.replicate] for first in firsts]
-    said = session_notes(groups, scenario.settings.workload.trace or "")
+    said = session_notes(groups, variants[0][1].settings.workload.trace or "")
     return _variants(results, found, alone, alone, baseline), groups.count, said
 
 

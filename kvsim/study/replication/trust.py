@@ -36,6 +36,11 @@ def notes(variants: Sequence["Variant"], method: "Method") -> list[str]:
         for one in variants
         if one.queue is not None and one.saturated
     ]
+    if nothing := [one.name for one in variants if one.runs and not any(run.arrivals for run in one.runs)]:
+        said.append(
+            f"Nothing is measured of {listed(nothing)}: no request arrives in the measured window. Simulate more "
+            "requests, or leave less out (--warmup, window.warmup)."
+        )
     steady = [one for one in variants if not one.saturated]
     if short := {one.name: one.queue.memory for one in steady if one.queue is not None and not one.queue.forgets}:
         said.append(

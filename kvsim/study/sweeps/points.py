@@ -103,7 +103,7 @@ def latin_hypercube(count: int, ranges: Mapping[str, str], seed: int = 0, origin
 def hypercube_of(texts: Sequence[str], seed: int = 0) -> list[Point]:
     """The points that `N KEY=LOW..HIGH[:log] ...` says."""
     first, *rest = texts
-    if not first.isdigit():
+    if not first.isdecimal():
         raise InputError(f"{HYPERCUBE.place}: {first!r} is no number of points; write N KEY=LOW..HIGH ...")
     ranges = {}
     for text in rest:

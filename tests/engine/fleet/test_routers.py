@@ -39,6 +39,14 @@ def seats(*loads, held=None):
 def test_round_robin_goes_in_turn():
     router, members = RoundRobin(), seats(0, 0, 0)
     assert [router.choose(request(number), members).number for number in range(6)] == [0, 1, 2, 0, 1, 2]
+    # Turns of sessions come in another order than they are numbered in.
+    assert [router.choose(request(number), members).number for number in (9, 30, 12)] == [0, 1, 2]
+
+
+def test_round_robin_goes_on_behind_the_last_one_where_there_are_more_or_fewer():
+    router = RoundRobin()
+    counts = [3, 3, 4, 4, 4, 2, 2]
+    assert [router.choose(request(), seats(*[0] * count)).number for count in counts] == [0, 1, 2, 3, 0, 1, 0]
 
 
 def test_random_is_even_and_the_same_again_in_any_order():

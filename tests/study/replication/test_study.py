@@ -13,6 +13,7 @@ from kvsim.study import compare_with_intervals
 from kvsim.study.replication.asked import Asked
 from kvsim.study.replication.catalogue import better, numbers, percentile_of
 from kvsim.study.replication.runs.replicate import Serial
+from kvsim.study.replication.sessions import grouping
 from kvsim.study.replication.study import PRECISE
 from kvsim.study.seeds import replication_seed
 from kvsim.study.statistics.sequential import LEAST
@@ -181,6 +182,22 @@ def test_a_trace_without_sessions_is_drawn_in_blocks():
     _, study = compare_with_intervals(traced("azure-conv-2023"), Asked(replications=10))
     assert study.samples == 50
     assert "blocks of neighbouring requests" in study.notes[0]
+
+
+@pytest.mark.parametrize("reshape", [{"share": 0.5}, {"start": "9s"}, {"repeat": 2}, {"repeat": 2, "share": 0.5}])
+def test_the_rows_of_a_trace_that_is_reshaped_stay_in_their_sessions(reshape, tmp_path):
+    rows = [f"{row},{100 + row % 7},5,{row % 7}" for row in range(30)]  # the prompt tells the session
+    (tmp_path / "own.csv").write_text("\n".join(["arrival_s,prompt_tokens,output_tokens,session", *rows]))
+    workload = {"trace": str(tmp_path / "own.csv"), "reshape": reshape}
+    two = variants(workload=workload, seed=5)
+    ran = [result.tables["requests"] for result in compare(two)]
+    requests = [{"id": np.array(own["id"]), "session": np.full(len(own["id"]), -1.0)} for own in ran]
+    groups = grouping([(scenario, scenario.seed) for _, scenario in two], requests)
+    assert groups.told
+    for sessions, own in zip(groups.of_requests, ran, strict=True):
+        assert len(set(zip(sessions, own["prompt_tokens"], strict=True))) == len(set(own["prompt_tokens"]))
+    _, study = compare_with_intervals(two, Asked(replications=2))
+    assert study.samples == len(set(ran[0]["prompt_tokens"]))
 
 
 def test_seeds_of_replications_follow_from_the_study_and_never_meet_its_pilots():

@@ -124,6 +124,7 @@ def test_the_draws_of_a_key_depend_on_the_seed_and_the_key_alone():
     ("texts", "said"),
     [
         (["many", "seed=1..2"], "'many' is no number of points"),
+        (["²", "seed=1..2"], "'²' is no number of points"),
         (["0", "seed=1..2"], "0 points are none"),
         (["5"], "no key is given"),
         (["5", "seed"], "'seed' is not KEY=LOW..HIGH"),

@@ -7,11 +7,15 @@ from kvsim.request import Request
 
 
 class RoundRobin:
-    """By the number of the request, so that no two routers of one stream can disagree."""
+    """In the order in which requests come, which is not that of their numbers where sessions are under way."""
 
     stateless = True
     follows_caches = False
 
+    def __init__(self) -> None:
+        self._last = -1
+
     def choose(self, request: Request, members: Sequence[Member]) -> Member:
         """See `Router`."""
-        return members[request.id % len(members)]
+        self._last = (self._last + 1) % len(members)
+        return members[self._last]
