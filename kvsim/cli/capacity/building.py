@@ -42,8 +42,8 @@ def question(args: argparse.Namespace) -> Question:
     lengths: dict[str, int] = dict(args.request_tokens or {})
     if lengths.get("p95", lengths.get("mean", 0)) < lengths.get("mean", 0):
         raise InputError(
-            f"--request-tokens has a 95th percentile of {lengths['p95']:,}, below the mean of {lengths['mean']:,}; write "
-            "MEAN,P95"
+            f"--request-tokens has a 95th percentile of {lengths['p95']:,}, below the mean of {lengths['mean']:,}; "
+            "write MEAN,P95"
         )
     if args.scenario is not None:
         lengths = {**_from_scenario(args), **lengths}
