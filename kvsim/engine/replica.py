@@ -7,31 +7,22 @@ reaches the same state, times and records, bit for bit.
 """
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from simpy import Event
 
-from kvsim.content import own_stream
 from kvsim.engine.ahead import Foresight
 from kvsim.engine.check import Auditor
 from kvsim.engine.clock import ARRIVAL, STEP_END, At, Clock
-from kvsim.engine.flight import Flight
-from kvsim.engine.plans import Plans
-from kvsim.engine.progress import ProgressWatch
+from kvsim.engine.live import LiveRequests, OnEnd, Over, first_need
 from kvsim.engine.recording import Recording
-from kvsim.engine.takeoff import Takeoff
+from kvsim.engine.steps import Flight, Plans, ProgressWatch, Takeoff
 from kvsim.errors import CheckError
-from kvsim.metrics.requests import Ended, Journey, entering
-from kvsim.request import Request, Sequence
+from kvsim.metrics.requests import Journey, entering
+from kvsim.request import Request
 from kvsim.scheduling.interface import Scheduler
 from kvsim.step import PoolUse, Short, StepPlan
 from kvsim.timing.interface import StepTiming
-
-OnEnd = Callable[[Ended], None]
-"""Called with the record of a request that has just ended."""
-
-Over = Callable[[Request], Iterable[int]]
-"""Called with a request that has ended; gives the ids of those whose own tokens no later one holds."""
 
 
 class Replica:
@@ -68,17 +59,12 @@ class Replica:
         self.recording = recording
         self.max_model_len = max_model_len
         self._addresses = recording.addresses
-        self.live: dict[int, Journey] = {}
-        self.end_ps = 0
-        """When the last thing happened."""
         self.exhausted = False
         """No more requests will come."""
         self._leaps = leaps
         self._horizon_ps = horizon_ps
         self._max_queued = sys.maxsize if max_queued is None else max_queued
         self._auditor = auditor
-        self._on_end = on_end
-        self._over = over
         self._progress = ProgressWatch(scheduler, scheduler.silent_steps(max_model_len))
         self._flight: Flight | None = None
         self._next: Event | None = None
@@ -88,11 +74,12 @@ class Replica:
         beyond = scheduler.depth - 1
         self._foresight = Foresight(self.allocator, recording.memory.never_written, max_model_len, beyond=beyond)
         self._takeoff = Takeoff(scheduler, timing, recording, self._foresight, reference_need=reference_need)
+        self._requests = LiveRequests(
+            clock, scheduler, recording, self._foresight, self._progress, on_end=on_end, over=over
+        )
+        self.live = self._requests.by_sequence
+        """Who is here, by sequence."""
         self._plans = Plans(scheduler, recording, self._foresight, self._progress, self.live)
-        self._unforked: dict[int, Journey] = {}
-        """Samples whose prompt is still being computed, by the sequence that they will be."""
-        self._leaving: list[Journey] = []
-        """Requests whose client has gone; what runs of them by then leaves at the end of the step."""
         self._shuts_down = False
         """It is let go, and leaves nothing behind when the step in progress is over."""
         self.between_steps: Callable[[], None] | None = None
@@ -102,12 +89,11 @@ class Replica:
 
     def submit(self, request: Request) -> None:
         """A request arrives now."""
-        now, recording, allocator = self.clock.now_ps, self.recording, self.allocator
+        allocator = self.allocator
         journey = entering(request, self.max_model_len)
         most = self.scheduler.most_output(journey.sequence)
         if most is not None:
             journey.cut(most)
-        self.end_ps = now
         need = first_need(self.scheduler, journey)
         never = request.prompt_tokens >= self.max_model_len or need > allocator.most_slots
         refusal = None if never else self.scheduler.impossible(journey.sequence)
@@ -115,23 +101,10 @@ class Replica:
             use = self._use()
             refusal = Short("never" if never else "queue", need, use.free, use.largest_hole)
         if refusal:
-            self._ended(journey, recording.rejected(now, journey, refusal))
+            self._requests.refuse(journey, refusal)
             return
-        recording.arrived(now, journey)
-        alone = journey.samples
-        if len(alone) > 1:
-            _, *others = alone
-            journey.sequence.samples = tuple(other.sequence for other in others)
-            journey.sequence.seats = len(alone)
-            if self.scheduler.forks(journey.sequence):
-                self._unforked.update((other.sequence.id, other) for other in others)
-                alone = [journey]
-            else:
-                journey.sequence.samples, journey.sequence.seats = (), 1
         queue_begins = not self.scheduler.waiting_count
-        for sample in alone:
-            self.live[sample.sequence.id] = sample
-            self.scheduler.submit(sample.sequence)
+        self._requests.enter(journey)
         if request.patience_ps is not None:
             At(self.clock, request.patience_ps, ARRIVAL, lambda _: self.cancel(journey))
         if self._next is None:
@@ -142,18 +115,16 @@ class Replica:
 
     def cancel(self, journey: Journey) -> None:
         """The client of a request gives up now. What waits ends at once, what is in flight when the step is over."""
-        live = [sample for sample in journey.samples if self.live.get(sample.sequence.id) is sample]
-        if not live:
+        if not self._requests.cancel(journey, self._flight.late if self._flight else ()):
             return
-        self.end_ps = self.clock.now_ps
-        self._leaving.append(journey)
-        late = self._flight.late if self._flight else ()
-        for sample in live:
-            if sample.sequence.id not in self.scheduler.running and sample.sequence not in late:
-                self._end(sample, "cancelled")
         if not self._nobody_left():
             self._cut()
         self._audit()
+
+    @property
+    def end_ps(self) -> int:
+        """When the last thing happened."""
+        return self._requests.end_ps
 
     @property
     def over(self) -> bool:
@@ -225,9 +196,8 @@ class Replica:
             flight.stop(now)
         # A run that was over before its horizon ended when its last request did.
         if self.live or not self.exhausted:
-            self.end_ps = now
-        for journey in list(self.live.values()):
-            self._end(journey, "unfinished")
+            self._requests.end_ps = now
+        self._requests.stop()
         self._rest()
         self._audit()
 
@@ -248,20 +218,16 @@ class Replica:
         self.clock.takes_turn(self._number)
         if self._flight is not None:
             flight, self._flight = self._flight, None
+            requests = self._requests
             sampled = flight.finish(self.live)
-            due = self._sampled(sampled) if sampled else []
+            due = requests.sampled(sampled) if sampled else []
             if flight.late:
-                due += self._came_late(flight.late)
-            self._finish_due(due)
+                due += requests.came_late(flight.late)
+            requests.finish_due(due)
             if self._foresight.beams.to_come:
-                self._replace_due()
-            if self._leaving:
-                for journey in self._leaving:
-                    for sample in journey.samples:
-                        if sample.sequence.id in self.live:
-                            self._end(sample, "cancelled")
-                self._leaving.clear()
-                self.hand_over()
+                requests.replace_due()
+            if requests.leaving:
+                requests.leave()
         if self.between_steps is not None:
             self.between_steps()
         self._audit()
@@ -294,11 +260,11 @@ class Replica:
     def _step(self, now: int) -> Flight | None:
         """Begin one step, and plan the one after it where two are in flight; None when there is nothing to do."""
         plan, self._planned = self._planned, None
-        plan = plan or self._plans.next(now, self)
+        plan = plan or self._plans.next(now, self._requests)
         if plan is None:
             return None
         if self.scheduler.depth > 1:
-            self._planned = self._plans.next(now, self, ahead=True)
+            self._planned = self._plans.next(now, self._requests, ahead=True)
             if self.exhausted and not self.live:
                 # The last of them failed by it, and the step that would begin computes for nobody.
                 self._planned = None
@@ -315,81 +281,6 @@ class Replica:
         self._progress.step(now, tokens)
         return self._takeoff.step(now, duration_ps, plan, tokens, self._planned)
 
-    # Ends.
-
-    def _sampled(self, sequences: list[Sequence]) -> list[Sequence]:
-        """These have emitted a token at the end of a prompt; returns those for which it was the last."""
-        now, due = self.clock.now_ps, []
-        for sequence in sequences:
-            if sequence.id not in self.live:
-                self.live[sequence.id] = self._unforked.pop(sequence.id)
-            journey = self.live[sequence.id]
-            self.recording.sampled(now, journey)
-            if not self._foresight.expect(journey):
-                due.append(sequence)
-            elif journey.request.replacements and journey is journey.samples[0]:
-                self._foresight.beams.expect(self.allocator.decodes.clock, journey)
-        return due
-
-    def _came_late(self, sequences: Iterable[Sequence]) -> list[Sequence]:
-        """Tokens of these were in flight when they were preempted; returns those for which it was the last."""
-        now, due = self.clock.now_ps, []
-        for sequence in sequences:
-            journey = self.live[sequence.id]
-            self.recording.came_late(now, journey)
-            if sequence.tokens > journey.written_in_all:
-                due.append(sequence)
-        return due
-
-    def _replace_due(self) -> None:
-        """Beam search drops candidates, and others go on in their place as well."""
-        for dropped, kept in self._foresight.beams.due(self.allocator.decodes.clock):
-            old, new = dropped.sequence, kept.sequence
-            side_by_side = old.decoding and new.decoding and old.origin == new.origin
-            if side_by_side and self.live.get(old.id) is dropped and self.live.get(new.id) is kept:
-                common = self.scheduler.replace(old, new)
-                self.recording.replaced(old, new, common)
-                self._foresight.replaced(dropped, kept)
-
-    def _finish_due(self, due: list[Sequence]) -> None:
-        """Everyone that has emitted its last token is done, in admission order."""
-        due += self._foresight.due()
-        if len(due) > 1:
-            due.sort(key=lambda sequence: sequence.admission)
-        if due:
-            for sequence in due:
-                self.recording.gaps.left(sequence)
-                self.scheduler.finish(sequence)
-            self.hand_over()
-
-    def fail(self, journey: Journey) -> None:
-        """See `Ends`; the scheduler has let it go."""
-        self._end(journey, "aborted", left=True)
-
-    def hand_over(self) -> None:
-        """Those whose results go out now leave."""
-        for sequence in self.scheduler.done():
-            self._end(self.live[sequence.id], "finished")
-
-    def _end(self, journey: Journey, end: str, *, left: bool = False) -> None:
-        """A request, or one of its samples, ends now; with `left` the scheduler has already let it go."""
-        sequence, now = journey.sequence, self.clock.now_ps
-        if sequence.decoding:
-            generated = self.allocator.decodes.written_of(sequence) + 1 - sequence.prompt_tokens
-        else:
-            generated = sequence.tokens - sequence.prompt_tokens
-        if not left:
-            self.scheduler.leave(sequence)
-        del self.live[sequence.id]
-        self.end_ps = now
-        self.recording.left(journey)
-        for child in sequence.samples:
-            # They end with the prompt that they were to go on from.
-            self.recording.ended(now, self._unforked.pop(child.id), end, 0)
-        record = self.recording.ended(now, journey, end, generated)
-        if record is not None:
-            self._ended(journey, record)
-
     def _note_addresses(self, *, stalled: bool) -> None:
         """What is held from now on is known; `stalled`: those that decode stand still."""
         if self._addresses is not None:
@@ -399,26 +290,3 @@ class Replica:
     def _audit(self) -> None:
         if self._auditor is not None:
             self._auditor.audit(self)
-
-    def _ended(self, journey: Journey, record: Ended) -> None:
-        self._progress.ended()
-        if self._on_end is not None:
-            self._on_end(record)
-        if self._over is not None:
-            self._forget(journey, self._over(journey.request))
-
-    def _forget(self, journey: Journey, over: Iterable[int]) -> None:
-        """Nobody comes any more with the own tokens of these requests, nor with those of further samples of this."""
-        further = (sample.sequence.id for sample in journey.samples[1:])
-        self.allocator.forget(own_stream(number) for number in (*over, *further))
-
-
-def first_need(scheduler: Scheduler, journey: Journey) -> int:
-    """Slots that a request asks for when it is first admitted; what it declares is noted in its sequences."""
-    allocator, need = scheduler.allocator, 0
-    for sample in journey.samples:
-        sequence = sample.sequence
-        declared = allocator.declare(sequence.prompt_tokens, sample.allowed)
-        sequence.declared = max(declared, scheduler.declare(sequence))
-        need = max(need, allocator.capacity(sequence.reach))
-    return need

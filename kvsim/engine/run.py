@@ -14,9 +14,10 @@ from kvsim.engine.arrivals import After, Arrivals, Door, Feedback
 from kvsim.engine.check import Auditor
 from kvsim.engine.clock import ARRIVAL, HORIZON, At, Clock
 from kvsim.engine.flushes import Flushes
+from kvsim.engine.live import OnEnd, Over, first_need
 from kvsim.engine.prefixes import Follower
 from kvsim.engine.recording import Recording
-from kvsim.engine.replica import OnEnd, Over, Replica, first_need
+from kvsim.engine.replica import Replica
 from kvsim.errors import InputError, PastClockError, RunError
 from kvsim.metrics.requests import Ended, entering
 from kvsim.metrics.tables import Pieces

@@ -86,6 +86,8 @@ class Allocator(ABC):
     """Sequences can hold slots in common: `fork` works."""
     caches: bool = False
     """What is written can be found again by its content: `lookup` may answer more than 0."""
+    recalls: bool = False
+    """Of what an admitted sequence did not find it can be said whether it was cached before."""
     keeps: bool = True
     """KV is kept from one step to the next; where it is not, each step computes all of it again."""
 

@@ -77,7 +77,8 @@ TABLES: Mapping[str, TableForm] = {
             **{f"hit_{layer}_tokens": Column("int64", f"those of `hit_tokens` that {_LAYER_MEANINGS[layer]}, tokens")
                for layer in LAYERS},
             "regret_tokens": Column("int64", "prompt tokens not found at its first admission although they had been "
-                                    "cached: they, or something before them, had been evicted; tokens"),
+                                    "cached: they, or something before them, had been evicted; tokens; empty: not "
+                                    "counted, as under a radix tree"),
             "samples": Column("int64", "outputs asked for the one prompt; tokens and counts are sums over them"),
             "queue_s": Column("double", "arrival to first scheduled, seconds"),
             "prefill_s": Column("double", "first scheduled to first output token, seconds"),

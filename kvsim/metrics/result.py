@@ -14,12 +14,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kvsim.errors import InputError
 from kvsim.metrics.columns import COLUMNS as COLUMNS
 from kvsim.metrics.columns import ON_REQUEST, TYPES
 from kvsim.metrics.histogram import DurationHistogram
 from kvsim.metrics.prefix.kv_events import KvEventLog, line_of
 from kvsim.metrics.requests.refusals import Refusals
+from kvsim.metrics.run_files import (
+    read_gaps,
+    read_json_lines,
+    read_parquet,
+    read_resolved,
+    read_summary,
+    read_text,
+    tables_in,
+)
 from kvsim.metrics.tables import FileTables
 
 if TYPE_CHECKING:
@@ -30,8 +38,6 @@ SCHEMA = 1
 
 KV_EVENTS = "kv_events.jsonl"
 """The file of the KV events in a run folder."""
-
-_RIGHT = "a run folder is what `kvsim run -o DIR` writes"
 
 GAPS = "gaps.json"
 """The file of the gaps between tokens in a run folder."""
@@ -181,15 +187,7 @@ class Result:
         Raises InputError naming the file that is missing, damaged, older or newer.
         """
         folder = Path(folder)
-        summary = read_object(folder / "summary.json")
-        if summary.get("schema") != SCHEMA:
-            raise InputError(
-                f"{folder / 'summary.json'}: schema is {summary.get('schema')!r}; this version reads {SCHEMA}"
-            )
-        if "metrics" not in summary:
-            raise InputError(
-                f"{folder / 'summary.json'}: holds no metrics of one run; name the sub-folder of a variant"
-            )
+        summary = read_summary(folder / "summary.json", SCHEMA)
         fleet = (folder / "replicas.parquet").exists()
         paths = {
             name: folder / f"{name}.parquet"
@@ -200,8 +198,8 @@ class Result:
             name=summary["name"],
             seed=summary["seed"],
             version=summary["version"],
-            scenario_given=_read(folder / "scenario.yaml").decode(),
-            scenario_resolved=read_object(folder / "resolved.json"),
+            scenario_given=read_text(folder / "scenario.yaml"),
+            scenario_resolved=read_resolved(folder / "resolved.json"),
             provenance=summary["provenance"],
             expected_error=summary.get("expected_error", {}),
             not_modelled=summary["not_modelled"],
@@ -209,9 +207,9 @@ class Result:
             published=summary.get("published", {}),
             metrics=summary["metrics"],
             pools=summary["pools"],
-            tables=_tables_in(paths) if in_files else {name: _read_parquet(path) for name, path in paths.items()},
-            gaps=DurationHistogram.of(read_object(folder / GAPS)) if (folder / GAPS).exists() else None,
-            kv_events=_read_json_lines(folder / KV_EVENTS) if (folder / KV_EVENTS).exists() else None,
+            tables=tables_in(paths) if in_files else {name: read_parquet(name, path) for name, path in paths.items()},
+            gaps=read_gaps(folder / GAPS) if (folder / GAPS).exists() else None,
+            kv_events=read_json_lines(folder / KV_EVENTS) if (folder / KV_EVENTS).exists() else None,
         )
 
     def _replica_rows(self) -> list[dict[str, Any]]:
@@ -294,56 +292,3 @@ def _refuse_non_numbers(value: object, key: str) -> None:
     elif isinstance(value, list | tuple):
         for index, inner in enumerate(value):
             _refuse_non_numbers(inner, f"{key}[{index}]")
-
-
-def read_object(path: Path, right: str = _RIGHT) -> dict[str, Any]:
-    """Read a JSON object of a folder that kvsim wrote. Raises InputError; `right` says what could be read instead."""
-    try:
-        value = json.loads(_read(path, right))
-    except ValueError as error:
-        raise InputError(f"{path}: is not JSON ({error}); write the run folder again") from error
-    if not isinstance(value, dict):
-        raise InputError(f"{path}: holds a {type(value).__name__}, not an object; write the run folder again")
-    return value
-
-
-def _read(path: Path, right: str = _RIGHT) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); {right}") from error
-
-
-def _read_json_lines(path: Path) -> list[dict[str, Any]]:
-    try:
-        return [json.loads(line) for line in _read(path).splitlines()]
-    except ValueError as error:
-        raise InputError(f"{path}: is not JSON Lines ({error}); write the run folder again") from error
-
-
-def _tables_in(paths: Mapping[str, Path]) -> FileTables:
-    """Tables that stay in their files, which are all there, whole, and have the columns of today."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    for name, path in paths.items():
-        try:
-            there = pq.read_schema(path).names
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(f"{path}: is not a Parquet file ({error}); write the run folder again") from error
-        missing = [column for column in TYPES[name] if column not in there]
-        if missing:
-            raise InputError(f"{path}: has no column {missing[0]}, as an older version wrote it; run it again")
-    return FileTables(paths)
-
-
-def _read_parquet(path: Path) -> dict[str, Sequence[Any]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(io.BytesIO(_read(path)))
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: is not a Parquet file ({error}); write the run folder again") from error
-    columns: dict[str, Sequence[Any]] = table.to_pydict()
-    return columns

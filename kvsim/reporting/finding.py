@@ -19,6 +19,9 @@ SOURCES = {"timing": "step times"}
 MEANINGS = {("timing", "datasheet"): "estimated from data sheets"}
 """What a source amounts to, where its name alone does not tell."""
 
+TURNS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+"""Embeddings, overrides and isolates of the Unicode bidirectional algorithm, with nothing in their place."""
+
 ALIKE = 1.1
 """Times within this ratio, and wastes within a percentage point, are no finding."""
 
@@ -43,8 +46,14 @@ def finding(results: Sequence[Result]) -> str:
 def legend(results: Sequence[Result]) -> list[str]:
     """Say how to read the table of these results, and what those of its rows mean whose names do not tell."""
     rows = [f"{label}: {meaning}." for label, (_, meaning) in beside(results).items()]
-    samples = any(map(_has_samples, results))
+    samples = who(results) == "sequences"
     return [LEGEND, *rows, *(["running: sequences; each sample of a request is one."] if samples else [])]
+
+
+def who(results: Sequence[Result]) -> str:
+    """What runs and waits: `sequences` where requests have several samples, which are counted each, else `requests`."""
+    samples = (result.scenario_resolved.get("workload.samples", {}).get("value", 1) for result in results)
+    return "sequences" if any(count > 1 for count in samples) else "requests"
 
 
 def window(result: Result) -> str:
@@ -121,6 +130,11 @@ def shared(lines: Sequence[Sequence[str]], results: Sequence[Result]) -> list[st
     return [line if len(names) == len(results) else f"{line} ({', '.join(names)})" for line, names in said.items()]
 
 
+def straight(text: str) -> str:
+    """A text without the marks that would turn around what stands beside it."""
+    return text.translate(TURNS)
+
+
 def three_digits(number: float | None) -> str:
     """Return a number with the three digits that count, `-` where there is none."""
     if number is None:
@@ -157,19 +171,18 @@ def _extremes(results: Sequence[Result]) -> tuple[Result, Result]:
 
 def _doing(result: Result, whole: bool) -> str:
     waste, running = waste_share(result.metrics), result.metrics["mean_running"]
-    parts = []
+    found = result.metrics.get("hit_rate")
+    parts = (
+        [] if found is None else [f"finds {_percent(found)} of {'all prompt tokens' if whole else 'them'} in its cache"]
+    )
     if waste is not None:
         parts.append(f"wastes {_percent(waste)}{' of the memory it occupies' if whole else ''}")
     if running is not None:
-        who = "sequence" if _has_samples(result) else "request"
-        parts.append(
-            f"runs {_whole(running)}" + (f" {who}{'' if _whole(running) == '1' else 's'} at once" if whole else "")
-        )
-    return f"{result.name} {' and '.join(parts) or 'has nothing to measure'}"
-
-
-def _has_samples(result: Result) -> bool:
-    return bool(result.scenario_resolved.get("workload.samples", {}).get("value", 1) > 1)
+        count = _whole(running)
+        several = who([result])
+        parts.append(f"runs {count}" + (f" {several[:-1] if count == '1' else several} at once" if whole else ""))
+    told = " and ".join([", ".join(parts[:-1]), *parts[-1:]] if len(parts) > 1 else parts)
+    return f"{result.name} {told or 'has nothing to measure'}"
 
 
 def _pool(results: Sequence[Result]) -> str:

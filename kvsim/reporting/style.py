@@ -5,6 +5,7 @@ them.
 """
 
 import io
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -87,10 +88,14 @@ TrueType, as publishers ask."""
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Draw and save inside this; settings of the caller's process come back afterwards."""
+    """Draw and save inside this; settings of the caller's process come back afterwards.
+
+    Letters that DejaVu Sans lacks are boxes in a PNG and a PDF; an SVG has them. That is not worth a warning a letter.
+    """
     import matplotlib as mpl
 
-    with mpl.rc_context():
+    with mpl.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
         mpl.rcdefaults()
         mpl.rcParams.update(cast(Any, SETTINGS))
         yield
@@ -103,17 +108,22 @@ def new_figure(height_inches: float) -> "Figure":
     return Figure(figsize=(WIDTH_INCHES, height_inches), layout=None)
 
 
-def wrapped(text: str, points: float, *, bold: bool = False) -> list[str]:
-    """The lines of a text of this size that fit the width of a figure, by the widths of its letters."""
+def text_inches(text: str, points: float, *, bold: bool = False) -> float:
+    """How wide a text of this size is, by the widths of its letters."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
     font = get_font(findfont(FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")))
     font.set_size(points, _POINTS_PER_INCH * _FINELY)
-    most = (WIDTH_INCHES - 2 * MARGIN_INCHES) * _POINTS_PER_INCH * _FINELY * _SUBPIXELS * _SLACK
+    font.set_text(text, 0.0)
+    return float(font.get_width_height()[0] / (_POINTS_PER_INCH * _FINELY * _SUBPIXELS))
+
+
+def wrapped(text: str, points: float, *, bold: bool = False) -> list[str]:
+    """The lines of a text of this size that fit the width of a figure."""
+    most = (WIDTH_INCHES - 2 * MARGIN_INCHES) * _SLACK
 
     def wide(line: str) -> bool:
-        font.set_text(line, 0.0)
-        return bool(font.get_width_height()[0] > most)
+        return text_inches(line, points, bold=bold) > most
 
     lines = [""]
     for word in text.split():

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from kvsim.errors import InputError
 from kvsim.scenario.checks import check
 from kvsim.scenario.checks.references import model_reference, place_of_path, trace_reference
-from kvsim.scenario.layers import Layers, layer_of_changes, layers_of, read_layers, read_overrides
-from kvsim.scenario.merging import KINDS, LENGTHS, Layer, over_with_nulls
 from kvsim.scenario.messages import Mistake, Origin, Origins, alternatives, refuse
-from kvsim.scenario.presets import completed_allocator, written_out
+from kvsim.scenario.reading.layers import Layers, layer_of_changes, layers_of, read_layers, read_overrides
+from kvsim.scenario.reading.merging import KINDS, LENGTHS, Layer, over_with_nulls
+from kvsim.scenario.reading.presets import completed_allocator, written_out
 from kvsim.scenario.schema import Settings
 from kvsim.scenario.schema.explain import explain
 from kvsim.units import size_text

@@ -11,7 +11,7 @@ from typing import Any
 
 from kvsim.memory.interface import Allocator
 from kvsim.request import Sequence
-from kvsim.scheduling.batching import BatchScheduler
+from kvsim.scheduling.batching.scheduler import BatchScheduler
 from kvsim.step import Blocked, Short, StepPlan
 
 

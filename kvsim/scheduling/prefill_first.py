@@ -5,7 +5,7 @@ everyone decodes; whoever cannot be extended preempts the last admitted, and tho
 before anybody new. The rules of `Scheduler._schedule` in vLLM 0.2 (Apache-2.0).
 """
 
-from kvsim.scheduling.whole_prompts import WholePromptScheduler
+from kvsim.scheduling.batching.whole_prompts import WholePromptScheduler
 from kvsim.step import StepPlan
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from kvsim.memory.interface import Allocator
 from kvsim.request import Sequence
-from kvsim.scheduling.whole_prompts import WholePromptScheduler
+from kvsim.scheduling.batching.whole_prompts import WholePromptScheduler
 from kvsim.step import NO_ROWS, Rows, StepPlan
 
 

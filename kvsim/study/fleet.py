@@ -8,9 +8,9 @@ from typing import Any
 
 from kvsim.engine.fleet import FleetLog, simulate_fleet
 from kvsim.metrics.columns import TYPES
-from kvsim.metrics.fleet import joined
 from kvsim.metrics.result import Result
 from kvsim.metrics.summary import Run, metrics, pools
+from kvsim.metrics.summary.fleet import joined
 from kvsim.metrics.tables import Dropped, FleetTables, Pieces
 from kvsim.request import PS_PER_S
 from kvsim.scenario.build import Simulation, build

@@ -3,7 +3,6 @@
 import time
 from concurrent.futures import Executor
 
-from kvsim.engine.addresses import can_follow
 from kvsim.engine.run import simulate_under
 from kvsim.errors import InputError
 from kvsim.metrics.prefix.prompts import PromptLog
@@ -57,11 +56,6 @@ def run(
         raise InputError(
             f"{scenario.label}: KV events tell of a prefix cache, and this run has none; set "
             "allocator.prefix_caching: true or leave --kv-events out"
-        )
-    if addresses and not can_follow(simulation.scheduler.allocator):
-        raise InputError(
-            f"{scenario.label}: addresses are recorded of regions and blocks, and this allocator keeps a tree; leave "
-            "--addresses out, or use allocator: paged"
         )
     if prompts and not caches:
         raise InputError(

@@ -93,6 +93,7 @@ def test_the_cliff_is_told_drawn_and_kept(tmp_path, capsys):
     told = json.loads((tmp_path / "out" / "cliff.json").read_text())
     rates = [one["rate_per_s"] for one in told["rates"]]
     assert told["knee_per_s"] in rates
+    assert " ".join(out.split()).startswith(told["answer"])
     assert told["saturated_from_per_s"] == min(
         rate for rate, one in zip(rates, told["rates"], strict=True) if one["saturated"]
     )

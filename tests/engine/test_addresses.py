@@ -6,10 +6,15 @@ from kvsim.memory.contiguous import ContiguousAllocator
 from kvsim.memory.no_cache import NoCacheAllocator
 from kvsim.memory.paged import PagedAllocator
 from kvsim.memory.prefix import PrefixAllocator
+from kvsim.memory.radix.allocator import RadixAllocator
+from kvsim.memory.radix.pool import SlotPool
+from kvsim.memory.radix.tree import RadixTree
 from kvsim.memory.reserve import ReserveAllocator
 from kvsim.metrics.requests import whose
 from kvsim.request import Request
 from kvsim.scheduling.continuous import ContinuousScheduler
+from kvsim.scheduling.sglang.serving import SglangServing
+from kvsim.scheduling.sglang.settings import Settings
 from kvsim.scheduling.static import StaticScheduler
 from kvsim.step import CLASSES
 from kvsim.timing.interface import LinearTiming
@@ -119,6 +124,67 @@ def test_a_prefix_that_was_found_lies_where_it_was_cached_and_counts_to_whoever_
         (40, 6, 2, 1, "internal"),
         (50, 0, 4, 0, "cached"),
         (50, 4, 4, 0, "free"),
+    ]
+
+
+def test_an_edge_of_the_tree_is_cut_where_it_lies_and_counts_to_whoever_found_its_beginning():
+    """The second request finds four of the five tokens that the first has left behind."""
+    said = [Run(own_stream(0), 0, 4)]
+    first = Request(0, 0, 5, 1, content=Content([*said, Run(own_stream(0), 4, 2)]))
+    second = Request(1, 40, 6, 1, content=Content([*said, Run(own_stream(1), 4, 3)]))
+    assert changed(RadixAllocator(16), [first, second]) == [
+        (0, 0, 5, 0, "reserved"),
+        (10, 0, 5, 0, "cached"),
+        (40, 0, 4, 1, "used"),
+        (40, 5, 2, 1, "reserved"),
+        (50, 0, 4, 0, "cached"),
+        (50, 5, 2, 0, "cached"),
+    ]
+
+
+def test_of_two_who_computed_the_same_one_gives_its_slots_back_and_shares_the_others():
+    """Both prompts begin with the same three tokens, and are computed in one step."""
+    said = [Run(7, 0, 3)]
+    first = Request(0, 0, 3, 2, content=Content(said))
+    second = Request(1, 0, 4, 2, content=Content([*said, Run(own_stream(1), 3, 9)]))
+    assert changed(RadixAllocator(16), [first, second]) == [
+        (0, 0, 3, 0, "reserved"),
+        (0, 3, 4, 1, "reserved"),
+        (10, 3, 3, 0, "free"),
+        (10, 0, 3, 0, "used"),
+        (10, 6, 1, 1, "used"),
+        (10, 7, 1, 0, "reserved"),
+        (10, 8, 1, 1, "reserved"),
+        (20, 0, 3, 0, "cached"),
+        (20, 6, 3, 0, "cached"),
+    ]
+
+
+def test_pages_that_come_free_are_taken_again_first_and_the_tree_keeps_full_ones():
+    """Of two pages of the first request one is full; the other comes free, and is the first of the second's."""
+    first, second = Request(0, 0, 5, 1), Request(1, 40, 9, 1)
+    assert changed(RadixAllocator(24, page_size=4), [first, second]) == [
+        (0, 0, 5, 0, "reserved"),
+        (0, 5, 3, 0, "internal"),
+        (10, 4, 4, 0, "free"),
+        (10, 0, 4, 0, "cached"),
+        (40, 4, 9, 1, "reserved"),
+        (40, 13, 3, 1, "internal"),
+        (50, 12, 4, 0, "free"),
+        (50, 4, 8, 0, "cached"),
+    ]
+
+
+def test_sglang_hands_a_chunk_over_to_the_tree_while_it_is_computed_and_it_stays_reserved_until_then():
+    """With two batches in flight: when the rest is planned, the first chunk, of four, is the tree's and not written."""
+    settings = Settings(chunked_prefill_size=4, overlap=True)
+    serving = SglangServing(RadixTree(SlotPool(24)), settings, max_model_len=32)
+    assert changed(None, [Request(0, 0, 6, 2, max_tokens=2)], lambda _: serving) == [
+        (0, 0, 6, 0, "reserved"),
+        (10, 0, 4, 0, "used"),
+        (10, 6, 1, 0, "reserved"),
+        (20, 4, 2, 0, "used"),
+        (30, 0, 7, 0, "cached"),
     ]
 
 

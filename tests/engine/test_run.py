@@ -6,7 +6,7 @@ import json
 import pytest
 
 from kvsim.cli.main import main
-from kvsim.engine.replica import first_need
+from kvsim.engine.live import first_need
 from kvsim.engine.run import simulate
 from kvsim.errors import InputError, PastClockError, RunError
 from kvsim.memory.contiguous import ContiguousAllocator

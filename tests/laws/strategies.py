@@ -24,8 +24,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvsim.request import Request
-from kvsim.scheduling.queueing import PREEMPTIONS
-from kvsim.scheduling.victims import VICTIMS
+from kvsim.scheduling.batching.queueing import PREEMPTIONS
+from kvsim.scheduling.batching.victims import VICTIMS
 
 ALLOCATORS = ("paged", "contiguous", "reserve")
 KINDS = (*ALLOCATORS, "virtual", "no-cache")

@@ -4,26 +4,34 @@ The step records count by the allocators' own books and the engine's ends, never
 step means that every slot is in one place, of one class, and counted once.
 """
 
+from collections import Counter
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from kvsim.content import Content, Run, own_stream
+from kvsim.engine.addresses.tree import TreeLayout
 from kvsim.engine.run import simulate
 from kvsim.errors import RunError
 from kvsim.memory.host import HostPool
+from kvsim.memory.radix.slots import SlotBook
 from kvsim.metrics.memory import SERIES
 from kvsim.request import Request
+from kvsim.scheduling.batching.queueing import PREEMPTIONS
 from kvsim.scheduling.continuous import ContinuousScheduler
 from kvsim.scheduling.prefill_first import PrefillFirstScheduler
-from kvsim.scheduling.queueing import PREEMPTIONS
 from kvsim.scheduling.static import StaticScheduler
 from kvsim.step import CLASSES
 from tests.effort import examples
 from tests.laws.cases import CaseTiming, allocator_of, everything, run_case
 from tests.laws.strategies import scenarios
+from tests.laws.test_cold_and_warm import KINDS, outside, run_with
 from tests.laws.test_prefix_caching import cases as caching_cases
 from tests.laws.test_region_policies import POLICIES
+from tests.laws.test_sglang_scheduler import sglang_cases
 from tests.laws.test_virtual import in_pages
 from tests.laws.test_vllm_scheduler import followed_cases
 
@@ -68,6 +76,8 @@ def holds(log):
         expected[row["start_ps"]] = row
         over_ps = row["start_ps"] + row["duration_ps"]
     expected.setdefault(over_ps, None)
+    # A cache is warm before the first step, or emptied while nothing runs.
+    expected = {now_ps: expected.get(now_ps) for now_ps in sorted({*expected, *memory.rests})}
     changes = replayed(log.recording.addresses.log, pool_slots)
     empty = dict.fromkeys((*CLASSES, "rounding"), 0) | {"free": pool_slots}
     coming, counts = next(changes, None), np.bincount([FREE], minlength=len(CLASSES)) * pool_slots
@@ -132,6 +142,105 @@ def test_blocks_of_vllms_scheduler_add_up_with_one_batch_in_flight_and_with_two(
     agrees(case)
 
 
+@pytest.mark.parametrize("preemption", PREEMPTIONS)
+def test_rows_and_the_tree_add_up_to_what_the_records_count(preemption):
+    @settings(max_examples=examples(20))
+    @given(caching_cases("radix", preemption))
+    def agree(case):
+        agrees(case)
+
+    agree()
+
+
+ALONE = {
+    "scheduler": "sglang",
+    "allocator": "prefix",
+    "pool_slots": 107,
+    "block_size": 1,
+    "max_running_requests": 2,
+    "chunked_prefill_size": None,
+    "schedule_policy": "fcfs",
+    "eviction": "lru",
+    "enable_mixed_chunk": False,
+    "overlap": True,
+    "max_num_batched_tokens": 2,
+    "max_model_len": 64,
+    "horizon_ps": None,
+    "step_time": {"base_ps": 1, "token_ps": 0, "context_ps": 0, "copied_ps": 0},
+}
+"""SGLang's scheduler, but for the requests."""
+
+
+def crowd(seed):
+    """A case over SGLang's scheduler in which the pool is short: long outputs, and prompts that begin alike."""
+    draw = Random(seed)
+    requests, now_ps = [], 0
+    for number in range(12):
+        now_ps += draw.choice([0, 3, 9])
+        prompt, output = draw.randint(4, 12), draw.randint(20, 40)
+        said = draw.choice([0, prompt // 2, prompt])
+        content = Content([Run(draw.randint(0, 1), 0, said), Run(own_stream(number), said, prompt - said)])
+        requests.append(Request(number, now_ps, prompt, output, max_tokens=output, content=content))
+    return ALONE | {
+        "requests": requests,
+        "pool_slots": draw.choice([72, 96]),
+        "block_size": draw.choice([1, 4]),
+        "chunked_prefill_size": 8,
+        "max_running_requests": 12,
+        "max_num_batched_tokens": 64,
+        "overlap": draw.choice([False, True]),
+        "enable_mixed_chunk": draw.choice([False, False, True]),
+    }
+
+
+@settings(max_examples=examples(40))
+@given(sglang_cases() | st.integers(0, 1 << 20).map(crowd))
+def test_rows_of_sglangs_scheduler_add_up_with_one_batch_in_flight_and_with_two(case):
+    agrees(case)
+
+
+def test_a_request_that_ends_where_sglang_would_end_it_owns_no_slot_beyond():
+    """With two batches in flight whoever ends by itself is scheduled once more, but not at the most it may make."""
+    case = ALONE | {"requests": [Request(0, 0, 1, 5), Request(1, 0, 58, 4)]}
+    agrees(case)
+    log = run_case(case, stepwise=True, addresses=True).recording.addresses.log
+    beyond = {owner for owner, kind in zip(log.sequence, log.kind, strict=True) if CLASSES[kind] == "internal"}
+    assert beyond == {0}
+
+
+def test_the_cases_over_a_tree_meet_all_that_moves_slots(monkeypatch):
+    """The law above would hold of runs in which nothing is ever found, cut, evicted or retracted as well."""
+    met = Counter()
+
+    class Book(SlotBook):
+        def hand_over(self, row, found, edge, new):
+            met["duplicates"] += found > 0
+            super().hand_over(row, found, edge, new)
+
+        def cut(self, edge, upper, tokens):
+            met["cut"] += 1
+            super().cut(edge, upper, tokens)
+
+        def evict(self, edge):
+            met["evicted"] += 1
+            super().evict(edge)
+
+    def ahead(layout, row, written):
+        met["handed over in flight"] += 1
+        put_ahead(layout, row, written)
+
+    put_ahead = TreeLayout._put_ahead
+    monkeypatch.setattr("kvsim.engine.addresses.tree.layout.SlotBook", Book)
+    monkeypatch.setattr(TreeLayout, "_put_ahead", ahead)
+
+    for case in map(crowd, range(12)):
+        log = run_case(case, stepwise=False, check=False, addresses=True)
+        met["retracted"] += any(ended.preemptions for ended in log.recording.requests.ended)
+        met["pages"] += case["block_size"] > 1
+    wanted = ("duplicates", "cut", "evicted", "handed over in flight", "retracted", "pages")
+    assert all(met[what] >= 2 for what in wanted), met
+
+
 @settings(max_examples=examples(60))
 @given(scenarios(allocators=("paged",)), st.sampled_from([1, 3, 16, 300]), st.integers(1, 6))
 def test_page_rows_add_up_to_what_the_records_count(case, page_tokens, rows):
@@ -160,6 +269,18 @@ def run_scheduled(case, *, stepwise, addresses=False):
         check=True,
         addresses=addresses,
     )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_cached_before_the_run_lies_somewhere_and_an_emptied_cache_is_free(kind):
+    @settings(max_examples=examples(16))
+    @given(KINDS[kind], outside())
+    def agree(case, what):
+        recorded = run_with(case | {"caching": True}, **what, stepwise=False, addresses=True)
+        holds(recorded)
+        assert everything(recorded) == everything(run_with(case | {"caching": True}, **what, stepwise=True))
+
+    agree()
 
 
 @st.composite

@@ -99,7 +99,7 @@ def record_of(log):
 @settings(max_examples=examples(60))
 @given(cases())
 def test_uses_evictions_and_regrets_are_those_counted_by_brute_force(case):
-    with patch("kvsim.engine.recording.CacheWatch", Beside):
+    with patch("kvsim.engine.recording.recording.CacheWatch", Beside):
         log = run_case(case, stepwise=False, kv_events=True)
     cache, ended = log.recording.cache, log.recording.requests.ended
     naive = cache.naive

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 
-from kvsim.engine.replica import first_need
+from kvsim.engine.live import first_need
 from kvsim.metrics.memory import SERIES
 from kvsim.metrics.requests import entering
 from kvsim.step import CAUSES, CLASSES, ENDS

@@ -12,8 +12,8 @@ from kvsim.memory.prefix import PrefixAllocator
 from kvsim.memory.prefix.leap import PrefixLeap
 from kvsim.memory.radix.eviction import POLICIES
 from kvsim.request import Request
-from kvsim.scheduling.queueing import PREEMPTIONS
-from kvsim.scheduling.victims import VICTIMS
+from kvsim.scheduling.batching.queueing import PREEMPTIONS
+from kvsim.scheduling.batching.victims import VICTIMS
 from tests.effort import examples
 from tests.laws.agreement import WARMUPS, WINDOWS, keeps_every_law, leaps_as_it_steps
 from tests.laws.cases import CACHES, everything, run_case

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from kvsim.scheduling.queueing import PREEMPTIONS
+from kvsim.scheduling.batching.queueing import PREEMPTIONS
 from tests.laws.cases import allocator_of, everything
 from tests.laws.test_conservation import LAWS
 from tests.laws.test_pressure_ladder import LIMIT, REQUESTS, case_of, ended_as, ladder, most_tokens, run, traffic

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvsim.request import Request
-from kvsim.scheduling.sglang.order import AGNOSTIC, AWARE
+from kvsim.scheduling.sglang.policy.order import AGNOSTIC, AWARE
 from tests.effort import examples
 from tests.laws.agreement import WARMUPS, WINDOWS, keeps_every_law, leaps_as_it_steps
 from tests.laws.cases import everything, run_case

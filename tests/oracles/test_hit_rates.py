@@ -13,7 +13,7 @@ import pytest
 
 from kvsim.memory.eviction import POLICIES
 from kvsim.study.hits.curve import Asked, LruCurve
-from kvsim.workload.prefixes import read_prefixes
+from kvsim.workload.trace.prefixes import read_prefixes
 
 pytestmark = pytest.mark.oracle
 

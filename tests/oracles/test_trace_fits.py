@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from kvsim.workload.fit.workload import fit_workload
-from kvsim.workload.recording import Recording
 from kvsim.workload.statistics.inspect import inspect
+from kvsim.workload.trace.recording import Recording
 
 pytestmark = pytest.mark.oracle
 

@@ -11,7 +11,7 @@ import pytest
 
 from kvsim.errors import InputError
 from kvsim.workload.readers.options import ReadOptions
-from kvsim.workload.recording import Recording
+from kvsim.workload.trace.recording import Recording
 
 pytestmark = pytest.mark.oracle
 

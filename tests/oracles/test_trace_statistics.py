@@ -15,10 +15,10 @@ import pytest
 
 from kvsim.workload.readers.clients.servegen import Population
 from kvsim.workload.readers.options import ReadOptions
-from kvsim.workload.recording import Recording
 from kvsim.workload.statistics.inspect import inspect
 from kvsim.workload.statistics.lengths import weighted_spread
 from kvsim.workload.statistics.population import inspect_population
+from kvsim.workload.trace.recording import Recording
 
 pytestmark = pytest.mark.oracle
 

@@ -1,6 +1,20 @@
 """The report of a checked table, in words and units."""
 
-from kvsim.reporting.capacity import summary_lines
+from kvsim.reporting.capacity import check, summary_lines
+
+
+def test_the_figure_says_at_its_foot_what_made_it_and_how_far_off_it_is(tmp_path, monkeypatch):
+    kept = []
+    monkeypatch.setattr(check, "save_figure", lambda figure, *_: kept.append(figure) or [])
+    row = {"logged": {"overhead_gib": 2.0}, "predicted": {"overhead_gib": 2.25}}
+    summary = {"overhead_gib": {"n": 1, "median": 0.25, "p90": 0.25}}
+    check.write_check({"default": {"rows": [], "summary": summary}}, tmp_path)
+    [figure] = kept
+    text = " ".join(" ".join(one.get_text() for one in figure.texts).split())
+    assert "kvsim " in text
+    assert "off by: median 0.25 GiB, p90 0.25 GiB, of 1 kinds of start" in text
+    [axes] = check._overheads({"rows": [row], "summary": summary}).axes
+    assert axes.collections[0].get_offsets().tolist() == [[2.0, 2.25]]
 
 
 def test_scores_are_said_in_words_and_units():

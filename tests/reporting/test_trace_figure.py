@@ -3,8 +3,8 @@
 import pytest
 
 from kvsim.reporting.trace import draw_trace, write_trace
-from kvsim.workload.recording import Recording
 from kvsim.workload.statistics.inspect import inspect
+from kvsim.workload.trace.recording import Recording
 from tests.workload.readers.forms import FORMS
 
 

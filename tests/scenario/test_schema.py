@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kvsim.scenario import Scenario, Settings, schema
-from kvsim.scenario.merging import KINDS, LENGTHS, SHORTHAND
+from kvsim.scenario.reading.merging import KINDS, LENGTHS, SHORTHAND
 from kvsim.scenario.schema.generated.arrivals import PRESETS, PROCESSES
 from kvsim.scenario.schema.generated.lengths import DISTRIBUTIONS
 from kvsim.scenario.schema.settings import parts

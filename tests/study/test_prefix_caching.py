@@ -10,6 +10,7 @@ from kvsim.content import LAYERS
 from kvsim.errors import InputError
 from kvsim.metrics.result import Result
 from kvsim.reporting.comparison import comparison_table, waste_share
+from kvsim.study.diagnosis.pressures import shortage_of
 from kvsim.workload.trace import TraceTraffic
 from tests.naive_residency import heard
 
@@ -160,15 +161,21 @@ def test_the_table_has_hits_where_some_run_caches():
     }
 
 
-def test_addresses_of_cached_blocks_are_recorded_and_those_of_a_tree_refused():
-    scenario = Scenario.from_dict(BASE | {"allocator": {"prefix_caching": True}, "workload": TRAFFIC}, name="here")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"allocator": {"prefix_caching": True}},
+        {"allocator": "radix"},
+        {"engine": {"profile": "sglang@0.5.23", "max_model_len": 4096}},
+    ],
+    ids=["blocks", "tree", "sglang"],
+)
+def test_addresses_are_recorded_of_what_runs_by_request_and_of_what_is_cached_as_nobodys(settings):
+    scenario = Scenario.from_dict(BASE | settings | {"workload": TRAFFIC}, name="here")
     found = run(scenario, addresses=True).addresses
     assert set(found["class"]) >= {"used", "cached"}
     assert found[found["class"] == "cached"]["request"].isna().all()
     assert found[found["class"] == "used"]["request"].notna().all()
-    scenario = Scenario.from_dict(BASE | {"allocator": "radix", "workload": TRAFFIC}, name="here")
-    with pytest.raises(InputError, match=r"this allocator keeps a tree; leave --addresses out"):
-        run(scenario, addresses=True)
 
 
 # What is found, how long it stays, and what is wanted after it has gone.
@@ -222,6 +229,23 @@ def test_what_a_smaller_pool_misses_was_cached_once():
 def test_reuse_lies_within_the_pool_and_further_apart_than_the_pool_is_regret():
     large, small = mooncake(10_000_000), mooncake(200_000)
     assert small.metrics["reuse_distance_tokens"]["p50"] < 200_000 < large.metrics["reuse_distance_tokens"]["max"]
+
+
+@pytest.mark.parametrize("settings", [{"allocator": "radix"}, {"engine": {"profile": "sglang@0.5.23"}}])
+def test_what_a_tree_has_evicted_and_somebody_wanted_is_not_known_and_not_said_to_be_nothing(settings, tmp_path):
+    """Evicted edges would come back as other ones: the pool is far too small for the shared prefixes, and yet."""
+    small = {"pool": {"tokens": 4_000}, "workload": TRAFFIC | {"prefix": {"tokens": 512, "groups": 8}}}
+    found = run(Scenario.from_dict(BASE | settings | small, name="tree"))
+    assert found.metrics["upkeep"]["evictions"] > 0
+    assert found.metrics["regret_tokens"] is found.metrics["regret_rate"] is None
+    assert found.requests["regret_tokens"].isna().all()
+    rows = {row.label: row.text(0) for group in comparison_table([found]) for row in group.rows}
+    assert rows["evicted, then wanted"] == "-"
+    assert (shortage_of(found).regret_tokens, shortage_of(found).regret_rate) == (None, None)
+    found.save(tmp_path)
+    again = Result.load(tmp_path)
+    assert again.metrics["regret_tokens"] is None
+    assert again.requests["regret_tokens"].isna().all()
 
 
 @pytest.mark.parametrize("key", ["hit_tokens_by_layer", "rehit_tokens_by_layer", "regret_tokens", "regret_rate"])

@@ -150,7 +150,7 @@ def _cliff(args: argparse.Namespace, scenarios: "list[Scenario]", choices: "Mapp
 
 def _choices(args: argparse.Namespace) -> "Mapping[str, Sequence[Any]]":
     """Dotted keys to values, in the order of the options."""
-    from kvsim.scenario.loading import parse_value
+    from kvsim.scenario.reading.loading import parse_value
     from kvsim.scenario.variants import varied
 
     found: dict[str, list[Any]] = {}
@@ -168,7 +168,7 @@ def _choices(args: argparse.Namespace) -> "Mapping[str, Sequence[Any]]":
 
 
 def _values(option: str, words: "Sequence[str]") -> list[Any]:
-    from kvsim.scenario.loading import parse_value
+    from kvsim.scenario.reading.loading import parse_value
 
     if not words:
         raise InputError(f"{option}: names no candidate; give values with commas between")

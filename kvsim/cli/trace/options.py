@@ -10,7 +10,7 @@ from kvsim.errors import InputError
 if TYPE_CHECKING:
     from kvsim.workload.readers.clients.servegen import Population
     from kvsim.workload.readers.options import ReadOptions
-    from kvsim.workload.recording import Recording
+    from kvsim.workload.trace.recording import Recording
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +54,7 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
 
 def recording(args: argparse.Namespace) -> "Recording":
     """The trace that was named; InputError where something about it is wrong."""
-    from kvsim.workload.recording import Recording
+    from kvsim.workload.trace.recording import Recording
 
     if args.columns and args.format is None:
         args.format = "table"

@@ -69,7 +69,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--addresses",
         action="store_true",
-        help="with run folders, also write where every slot of the pool goes, of each variant with regions or blocks: "
+        help="with run folders, also write where every slot of the pool goes, of each variant: "
         "it is run again, step by step (see `kvsim run --addresses`)",
     )
     add_output_options(parser, "print the summary of all variants as JSON, and nothing else")

@@ -63,7 +63,7 @@ def execute(args: argparse.Namespace) -> int:
     from kvsim.study.hits.curve import hit_curve
     from kvsim.study.hits.record import record
     from kvsim.study.hits.sizes import blocks_of
-    from kvsim.workload.prefixes import read_prefixes
+    from kvsim.workload.trace.prefixes import read_prefixes
 
     if args.folder is not None:
         from kvsim.reporting.run_folder import check_writable

@@ -34,7 +34,8 @@ def add(subparsers: Any) -> None:
         "--addresses",
         action="store_true",
         help="with -o, also write where every slot of the pool goes: addresses.parquet, one to two rows an output "
-        "token (70 bytes each in memory, 3 on disk), and a map of it; every step is taken, none leapt: slower",
+        "token, up to four under a radix tree (70 bytes each in memory, 3 on disk), and a map of it; every step is "
+        "taken, none leapt: slower",
     )
     parser.add_argument(
         "--prompts",

@@ -1,5 +1,5 @@
 """The address recorder: which slots of the pool hold what for whom, change by change; only where somebody asks."""
 
-from kvsim.engine.addresses.recorder import AddressRecorder, can_follow
+from kvsim.engine.addresses.recorder import AddressRecorder
 
-__all__ = ["AddressRecorder", "can_follow"]
+__all__ = ["AddressRecorder"]

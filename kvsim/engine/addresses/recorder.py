@@ -5,6 +5,7 @@ from collections.abc import Sequence as Seq
 from kvsim.engine.addresses.blocks import BlockLayout
 from kvsim.engine.addresses.layout import Layout
 from kvsim.engine.addresses.regions import RegionLayout
+from kvsim.engine.addresses.tree import TreeLayout, TreeRows
 from kvsim.memory.interface import Allocator
 from kvsim.memory.paged import BlockAllocator
 from kvsim.memory.prefix import PrefixAllocator
@@ -13,27 +14,19 @@ from kvsim.metrics.requests import Journey
 from kvsim.request import Sequence
 
 
-def can_follow(allocator: Allocator) -> bool:
-    """It can be said where what this allocator keeps lies: all but the tree, whose rows come in runs of any length."""
-    return not allocator.caches or isinstance(allocator, PrefixAllocator)
-
-
 class AddressRecorder:
     """Which slots hold what for whom during each step, as changes in `log`.
 
-    Region allocators know where their regions lie; to those that only count blocks a `BlockMap` gives numbers. A slot
-    that several sequences share counts to the first that came to hold it, and to the next one when that one leaves.
+    Region allocators know where their regions lie; to those that only count blocks a `BlockMap` gives numbers, and to
+    the slots of a radix cache a `SlotBook`. A slot that several sequences share counts to the first that came to hold
+    it, and to the next one when that one leaves.
     What the address space rounds up is `external` and counts to the sequence in front of it; holes are `free`, however
     small. Which slots are never written (`internal`) follows from where each request ends.
     """
 
     def __init__(self, allocator: Allocator) -> None:
         self.log = AddressLog()
-        self._layout: Layout = (
-            BlockLayout(allocator)
-            if isinstance(allocator, BlockAllocator | PrefixAllocator)
-            else RegionLayout(allocator)
-        )
+        self._layout = _layout(allocator)
 
     def forked(self, parent: Sequence, child: Sequence) -> None:
         """`child` goes on from where `parent` is."""
@@ -54,3 +47,11 @@ class AddressRecorder:
         """
         for paint in self._layout.changes(running, stalled=stalled):
             self.log.add(now_ps, *paint)
+
+
+def _layout(allocator: Allocator) -> Layout:
+    if isinstance(allocator, BlockAllocator | PrefixAllocator):
+        return BlockLayout(allocator)
+    if isinstance(allocator, TreeRows):
+        return TreeLayout(allocator)
+    return RegionLayout(allocator)

@@ -69,7 +69,8 @@ class Foresight:
 
     def _sure(self, journey: Journey) -> bool:
         """Its end can be seen coming by its limits."""
-        limits = journey.request.max_tokens, self._max_model_len - journey.request.prompt_tokens
+        request = journey.request
+        limits = request.max_tokens, self._max_model_len - request.prompt_tokens, journey.most_tokens
         return journey.limit != "eos" or journey.allowed in limits
 
     def replaced(self, dropped: Journey, kept: Journey) -> None:

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from kvsim.content import own_stream
 from kvsim.engine.fleet.caches import FleetCaches
-from kvsim.engine.replica import Over, Replica
+from kvsim.engine.live import Over
+from kvsim.engine.replica import Replica
 from kvsim.metrics.requests import sequence_ids
 from kvsim.request import Request
 

@@ -9,7 +9,8 @@ from kvsim.engine.fleet.caches import FleetCaches
 from kvsim.engine.fleet.fleet import Fleet
 from kvsim.engine.fleet.forgetting import Forgetting
 from kvsim.engine.fleet.interface import Caches, Router
-from kvsim.engine.replica import OnEnd, Over, Replica
+from kvsim.engine.live import OnEnd, Over
+from kvsim.engine.replica import Replica
 from kvsim.engine.run import Conditions, RunLog, World
 from kvsim.metrics.requests import Ended
 from kvsim.metrics.tables import Pieces

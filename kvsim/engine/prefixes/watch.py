@@ -52,14 +52,17 @@ class CacheWatch:
         self.events = KvEventLog(allocator.capacity(1)) if kv_events else None
         self._told = [one for one in (self.events, follower) if one is not None]
         self._layers = layers or Layers()
+        self._recalls = allocator.recalls
         allocator.listen(self)
 
-    def admission(self, sequence: Sequence) -> tuple[tuple[int, ...], int]:
-        """Of a sequence that was admitted just now: what it found, by layer of sharing, and tokens it was too late for.
+    def admission(self, sequence: Sequence) -> tuple[tuple[int, ...], int | None]:
+        """Of a sequence that was admitted just now: what it found, by layer of sharing, and tokens it was too late for
+        (None: the cache cannot tell).
 
         Once for each admission.
         """
-        return self._layers.split(sequence.contents.runs, sequence.written), self.residency.regret.pop(sequence.id, 0)
+        late = self.residency.regret.pop(sequence.id, 0) if self._recalls else None
+        return self._layers.split(sequence.contents.runs, sequence.written), late
 
     # What the cache tells.
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from kvsim.content import Content
 from kvsim.errors import CheckError
+from kvsim.memory.books.written import WrittenBooks
 from kvsim.memory.phases import phases_of
 from kvsim.memory.radix.interface import NoTree, PrefixTree
 from kvsim.memory.radix.leap import RowsLeap, unevicted
@@ -22,7 +23,6 @@ from kvsim.memory.radix.pool import SlotPool
 from kvsim.memory.radix.row import Row, audit_rows, checkpoint, leave_behind, unlock
 from kvsim.memory.radix.tree import RadixTree
 from kvsim.memory.residency import CacheListener
-from kvsim.memory.written import WrittenBooks
 from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, Grant, PoolUse, Short
 
@@ -86,6 +86,10 @@ class RadixAllocator(WrittenBooks):
         """Its row."""
         row = self._rows.get(sequence.id)
         return self.pool.ceil(self._tokens(sequence, row)) if row else 0
+
+    def row(self, sequence: Sequence) -> Row | None:
+        """Its row, if it has one. Pure."""
+        return self._rows.get(sequence.id)
 
     def _tokens(self, sequence: Sequence, row: Row) -> int:
         """Tokens that it has slots for."""
@@ -268,6 +272,8 @@ class RadixAllocator(WrittenBooks):
         if keep:
             checkpoint(self.tree, row, sequence.written)
         self.pool.give(slots - row.protected)
+        if self.pool.book is not None:
+            self.pool.book.give_back(row)
         unlock(self.tree, row)
         self._row_slots -= slots
         self.upkeep.frees += (held - self.held_slots) // self.page_size

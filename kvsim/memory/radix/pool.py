@@ -1,6 +1,11 @@
 """The slots of one pool, counted: in a radix cache any free page is as good as any other."""
 
+from typing import TYPE_CHECKING
+
 from kvsim.errors import CheckError
+
+if TYPE_CHECKING:
+    from kvsim.memory.radix.slots import SlotBook
 
 
 class SlotPool:
@@ -13,6 +18,8 @@ class SlotPool:
         self.page_size = page_size
         self.free = slots
         """Slots that nobody holds."""
+        self.book: SlotBook | None = None
+        """Which slots they are, where somebody wants to know: whoever takes, keeps or gives back tells it."""
 
     def floor(self, tokens: int) -> int:
         """`tokens` rounded down to whole pages."""

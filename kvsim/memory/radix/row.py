@@ -48,7 +48,11 @@ def checkpoint(tree: PrefixTree, row: Holder, tokens: int) -> None:
     if not tree.shares or tokens <= 0:
         return
     end, prompt = tree.pool.floor(tokens), tree.pool.floor(row.prompt_tokens)
-    node = tree.insert(row.content, limit=tokens, owned=row.protected, counted=row.inserted, priority=row.priority).node
+    found, node = tree.insert(
+        row.content, limit=tokens, owned=row.protected, counted=row.inserted, priority=row.priority
+    )
+    if tree.pool.book is not None:
+        tree.pool.book.hand_over(row, max(0, found - row.protected), node, end - found)
     row.inserted = max(row.inserted, end)
     if 0 < prompt < end:
         tree.insert(row.content, limit=prompt, owned=prompt, counted=prompt, priority=row.priority + 1)
@@ -70,8 +74,12 @@ def leave_behind(tree: PrefixTree, row: Row, tokens: int) -> None:
     tree.make_room(end - match.tokens)
     new = min(end - match.tokens, pool.free)
     pool.take(new)
+    if pool.book is not None:
+        pool.book.take(row, new)
     checkpoint(tree, row, match.tokens + new)
     unlock(tree, row)
+    if pool.book is not None:
+        pool.book.give_back(row)
 
 
 def unlock(tree: PrefixTree, row: Holder) -> None:
@@ -101,3 +109,5 @@ def audit_rows(tree: PrefixTree, rows: Sequence[Holder], slots: int) -> None:
     evictable = sum(node.tokens for node in nodes if not node.locks)
     if evictable != tree.evictable_tokens or sum(node.tokens for node in nodes) != tree.tokens:
         raise CheckError(f"radix: the tree counts {tree.evictable_tokens} evictable slots, {evictable} are")
+    if pool.book is not None:
+        pool.book.audit(nodes, pool.free)

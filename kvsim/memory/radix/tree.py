@@ -110,6 +110,8 @@ class RadixTree(PrefixTree):
         if self.protected_tokens:
             return False
         self.pool.give(self.evictable_tokens)
+        if self.pool.book is not None:
+            self.pool.book.empty()
         self.evictable_tokens = 0
         self.root = Node(Content(), priority=0, now=next(self._clock))
         self.leaves = self._queue()
@@ -158,6 +160,8 @@ class RadixTree(PrefixTree):
         self._touch(child)
         if self.listener is not None and child.on_device:
             self.listener.cut(child, upper, tokens)
+        if self.pool.book is not None:
+            self.pool.book.cut(child, upper, tokens)
         return upper
 
     def _add_leaf(self, parent: Node, key: Content, start: int, end: int, priority: int) -> Node:
@@ -190,6 +194,8 @@ class RadixTree(PrefixTree):
         """Its content is no longer on the device."""
         leaf.on_device = False
         self.pool.give(leaf.tokens)
+        if self.pool.book is not None:
+            self.pool.book.evict(leaf)
         self.evictable_tokens -= leaf.tokens
         leaf.parent.resident -= 1
         if self.listener is not None:

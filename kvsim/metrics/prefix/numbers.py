@@ -43,7 +43,8 @@ def prefix_metrics(residency: Reuse | None, log: Found, inside: bytearray) -> di
     1 where it is); the rest is of the whole run.
 
     `regret_tokens` are those of prompts that had been cached and were computed again at first admission, since they,
-    or something before them, had been evicted. Distances and durations count every token once for each use or eviction.
+    or something before them, had been evicted; None where the cache does not recall what it evicted, as a radix tree
+    does not. Distances and durations count every token once for each use or eviction.
     """
     keys = ("hit_rate", "hit_tokens_by_layer", "rehit_tokens_by_layer", "regret_tokens", "regret_rate")
     spreads = ("reuse_distance_tokens", "reuse_gap_s", "idle_before_evict_s", "cached_lifetime_s")
@@ -55,8 +56,8 @@ def prefix_metrics(residency: Reuse | None, log: Found, inside: bytearray) -> di
         "hit_rate": hit / asked if asked else None,
         "hit_tokens_by_layer": dict(zip(LAYERS, log.hit_layers, strict=True)),
         "rehit_tokens_by_layer": dict(zip(LAYERS, log.rehit_layers, strict=True)),
-        "regret_tokens": marks.regret_tokens,
-        "regret_rate": regret / asked if asked else None,
+        "regret_tokens": marks.regret_tokens if marks.recalls else None,
+        "regret_rate": regret / asked if asked and regret is not None else None,
         "reuse_distance_tokens": residency.reuse_distance.spread(1),
         "reuse_gap_s": residency.reuse_gap.spread(PS_PER_S),
         "idle_before_evict_s": residency.idle.spread(PS_PER_S),

@@ -25,6 +25,7 @@ class Journey:
         "last_token_ps",
         "limit",
         "lost_tokens",
+        "most_tokens",
         "open_loss",
         "preemptions",
         "recomputed_tokens",
@@ -43,6 +44,8 @@ class Journey:
         """Output tokens it will have emitted when it finishes."""
         self.limit = limit
         """The finish reason it is heading for: eos, max_tokens or max_model_len."""
+        self.most_tokens: int | None = None
+        """Output tokens that the engine lets it emit, where it says so itself."""
         self.first_scheduled_ps: int | None = None
         self.first_token_ps: int | None = None
         self.last_token_ps = 0
@@ -62,8 +65,8 @@ class Journey:
         """Those of them that it found cached."""
         self.hit_layers = NO_HITS
         """Those by layer of sharing."""
-        self.regret_tokens = 0
-        """Prompt tokens that it did not find, although they had been cached once."""
+        self.regret_tokens: int | None = 0
+        """Prompt tokens that it did not find, although they had been cached once; None: nobody can tell."""
         self.rehit_tokens = 0
         """Tokens that it found cached when it was admitted again, after preemptions."""
         self.several: list[Journey] | None = None
@@ -82,6 +85,7 @@ class Journey:
     def cut(self, most_tokens: int) -> None:
         """The engine lets none of its samples emit more tokens than this. Mutates."""
         for sample in self.samples:
+            sample.most_tokens = most_tokens
             if most_tokens < sample.allowed:
                 sample.allowed, sample.limit = most_tokens, "max_model_len"
 

@@ -21,7 +21,14 @@ class RequestLog:
     counts; `classes` are the classes of service that are told apart.
     """
 
-    def __init__(self, pieces: "Pieces | None" = None, *, caches: bool = True, classes: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        pieces: "Pieces | None" = None,
+        *,
+        caches: bool = True,
+        recalls: bool = True,
+        classes: Sequence[str] = (),
+    ) -> None:
         self.ended: list[Ended] = []
         self.events: list[Event] = []
         self.losses: list[Loss] = []
@@ -30,7 +37,7 @@ class RequestLog:
         self.refusals = Refusals()
         self._into = pieces
         self._most = sys.maxsize if pieces is None else pieces.rows
-        self._marks = Marks(caches=caches, classes=classes)
+        self._marks = Marks(caches=caches, recalls=recalls, classes=classes)
         self._marked = self._counted = 0
         """How many of `ended` and `events` the marks know already."""
         self._handed_over = self._preempted = 0
@@ -106,9 +113,12 @@ class RequestLog:
         journey: Journey,
         hit_tokens: int,
         layers: tuple[int, ...] = NO_HITS,
-        regret_tokens: int = 0,
+        regret_tokens: int | None = 0,
     ) -> None:
-        """A waiting request starts to run, with so many of its tokens found cached (by layer: `layers`)."""
+        """A waiting request starts to run, with so many of its tokens found cached (by layer: `layers`).
+
+        `regret_tokens` of the others had been cached before; None: nobody can tell.
+        """
         # A sample may lose what it was forked with before it was ever admitted by itself.
         self.resumed(now_ps, journey)
         if journey.first_scheduled_ps is None:
@@ -260,12 +270,22 @@ def _record_of_all(now_ps: int, samples: list[Journey]) -> Ended:
         hit_tokens=sum(sample.hit_tokens for sample in samples),
         rehit_tokens=sum(sample.rehit_tokens for sample in samples),
         hit_layers=added(*(sample.hit_layers for sample in samples)),
-        regret_tokens=sum(sample.regret_tokens for sample in samples),
+        regret_tokens=_sum(sample.regret_tokens for sample in samples),
         away_ps=sum(sample.away_ps for sample in samples) // len(samples),
     )
 
 
 _WORST_FIRST = ("rejected", "aborted", "cancelled", "unfinished", "finished")
+
+
+def _sum(parts: Iterable[int | None]) -> int | None:
+    """None where one of them is not known."""
+    whole = 0
+    for part in parts:
+        if part is None:
+            return None
+        whole += part
+    return whole
 
 
 def _first(times_ps: Iterable[int | None]) -> int | None:

@@ -23,7 +23,15 @@ class _Piece:
         *("slo_class", "whose"),
     )
 
-    def __init__(self, records: Sequence[Ended], *, caches: bool, classes: Mapping[str, int], tenants: Tenants) -> None:
+    def __init__(
+        self,
+        records: Sequence[Ended],
+        *,
+        caches: bool,
+        recalls: bool,
+        classes: Mapping[str, int],
+        tenants: Tenants,
+    ) -> None:
         self.arrival_ps = array("q", [record.arrival_ps for record in records])
         self.scheduled_ps = array("q", [_mark(record.first_scheduled_ps) for record in records])
         self.first_token_ps = array("q", [_mark(record.first_token_ps) for record in records])
@@ -34,7 +42,8 @@ class _Piece:
         if caches:
             self.asked = _narrow([record.asked_tokens for record in records])
             self.hit = _narrow([record.hit_tokens for record in records])
-            self.regret = _narrow([record.regret_tokens for record in records])
+            if recalls:
+                self.regret = _narrow([record.regret_tokens or 0 for record in records])
         if classes:
             self.slo_class = _narrow([classes.get(record.slo_class, 0) for record in records])
         self.whose = tenants.add(records)
@@ -43,12 +52,13 @@ class _Piece:
 class Marks:
     """Some 35 bytes a request, and a few more where something `caches`; and sums over all records.
 
+    What was missed although it had been cached is only counted where the cache `recalls` it.
     Requests of the `classes` of service that have goals of their own are told apart: a byte more.
 
     Whatever has one entry for each request has it in the order in which they ended.
     """
 
-    def __init__(self, *, caches: bool = True, classes: Sequence[str] = ()) -> None:
+    def __init__(self, *, caches: bool = True, recalls: bool = True, classes: Sequence[str] = ()) -> None:
         self._classes = {name: number for number, name in enumerate(classes, 1)}
         self.ends: Counter[str] = Counter()
         self.causes: Counter[str] = Counter()
@@ -57,6 +67,7 @@ class Marks:
         self.hit_tokens = self.rehit_tokens = self.regret_tokens = 0
         self.tenants = Tenants()
         self._caches = caches
+        self.recalls = recalls
         self._pieces: list[_Piece] = []
 
     @classmethod
@@ -65,6 +76,7 @@ class Marks:
         whole = cls()
         for one in several:
             whole._caches &= one._caches
+            whole.recalls &= one.recalls
             whole._classes = one._classes
             whole._pieces += one._pieces
             whole.ends.update(one.ends)
@@ -78,14 +90,16 @@ class Marks:
         """These have ended. Mutates."""
         if not records:
             return
-        self._pieces.append(_Piece(records, caches=self._caches, classes=self._classes, tenants=self.tenants))
+        self._pieces.append(
+            _Piece(records, caches=self._caches, recalls=self.recalls, classes=self._classes, tenants=self.tenants)
+        )
         self.ends.update([record.end for record in records])
         self.lost_tokens += sum([record.lost_tokens for record in records])
         self.recomputed_tokens += sum([record.recomputed_tokens for record in records])
         self.swapped_tokens += sum([record.swapped_tokens for record in records])
         self.hit_tokens += sum([record.hit_tokens for record in records])
         self.rehit_tokens += sum([record.rehit_tokens for record in records])
-        self.regret_tokens += sum([record.regret_tokens for record in records])
+        self.regret_tokens += sum([record.regret_tokens or 0 for record in records])
 
     def count(self, events: Sequence[Event]) -> None:
         """These allocations could not be met. Mutates."""
@@ -156,10 +170,13 @@ class Marks:
         parts = (self._column(name, chosen) for name in ("arrival_ps", "first_token_ps", "end_ps", "gaps"))
         return sum(met(first - came, end - came, gaps) for came, first, end, gaps in zip(*parts, strict=True))
 
-    def found_tokens(self, chosen: bytearray) -> tuple[int, int, int]:
-        """Prompt tokens asked, found cached, and missed although they had been cached. Only where something caches."""
-        asked, hit, regret = (sum(self._column(name, chosen)) for name in ("asked", "hit", "regret"))
-        return asked, hit, regret
+    def found_tokens(self, chosen: bytearray) -> tuple[int, int, int | None]:
+        """Prompt tokens asked, found cached, and missed although they had been cached (None: not counted).
+
+        Only where something caches.
+        """
+        asked, hit = (sum(self._column(name, chosen)) for name in ("asked", "hit"))
+        return asked, hit, sum(self._column("regret", chosen)) if self.recalls else None
 
 
 _NUMBERS = {end: number for number, end in enumerate(ENDS)}

@@ -36,7 +36,7 @@ class Ended(NamedTuple):
     rehit_tokens: int = 0
     hit_layers: tuple[int, ...] = NO_HITS
     """`hit_tokens` by layer of sharing, in the order of `content.LAYERS`."""
-    regret_tokens: int = 0
+    regret_tokens: int | None = 0
     session: int | None = None
     """None: it stood alone."""
     turn: int | None = None

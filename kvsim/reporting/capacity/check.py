@@ -6,7 +6,9 @@ from typing import Any
 
 from kvsim.capacity.overheads.releases import overheads
 from kvsim.metrics.result import to_json, write_whole
-from kvsim.reporting.style import INK, PALE_INK, house_style, new_figure, save_figure
+from kvsim.reporting.figures.frame import Frame
+from kvsim.reporting.style import INK, PALE_INK, house_style, save_figure
+from kvsim.version import __version__
 
 HEADINGS = {
     "given": "Given what each log prints of its overheads, its KV memory or its blocks",
@@ -35,6 +37,9 @@ LABELS = {
 }
 OVERHEAD = "#0072B2"
 
+# Inches.
+PANEL, AXIS = 2.4, 0.46
+
 
 def write_check(found: Mapping[str, Any], folder: str | Path) -> list[Path]:
     """Write `README.md`, `check.json` and `overhead.png|svg` into `folder`, made if it is not there."""
@@ -44,7 +49,7 @@ def write_check(found: Mapping[str, Any], folder: str | Path) -> list[Path]:
         write_whole(target / "README.md", _report(found).encode()),
         write_whole(target / "check.json", to_json(found).encode()),
     ]
-    return written + save_figure(_overheads(found["default"]["rows"]), target, "overhead")
+    return written + save_figure(_overheads(found["default"]), target, "overhead")
 
 
 def _report(found: Mapping[str, Any]) -> str:
@@ -133,21 +138,28 @@ def _gib(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
-def _overheads(rows: Sequence[Mapping[str, Any]]) -> Any:
+def _overheads(part: Mapping[str, Any]) -> Any:
     """Everything but weights and KV, planned against logged."""
     pairs = [
         (row["logged"]["overhead_gib"], row["predicted"]["overhead_gib"])
-        for row in rows
+        for row in part["rows"]
         if row["predicted"] and row["logged"]["overhead_gib"] is not None
     ]
     with house_style():
-        figure = new_figure(3.2)
-        axes = figure.add_axes((0.11, 0.15, 0.85, 0.74))
+        frame = Frame(
+            (),
+            title="Everything but weights and KV, from flags alone",
+            note="a dot a start-up that logged it; line: planned as logged",
+            room_inches=PANEL + AXIS,
+            foot=f"kvsim {__version__} · {LABELS['overhead_gib']}: "
+            f"{_score('overhead_gib', part['summary']['overhead_gib'])} kinds of start · each planned without what its "
+            "own model logged",
+        )
+        axes = frame.axes(0.04, PANEL, left=0.5)
         most = 1.05 * max((max(pair) for pair in pairs), default=1.0)
         axes.plot((0, most), (0, most), color=PALE_INK, linewidth=0.8)
         axes.scatter([pair[0] for pair in pairs], [pair[1] for pair in pairs], s=14, color=OVERHEAD, edgecolor=INK,
                      linewidth=0.3, alpha=0.8)  # fmt: skip
-        axes.set_xlabel("logged, GiB")
-        axes.set_ylabel("planned, GiB")
-        axes.set_title("Everything but weights and KV, from flags alone")
-    return figure
+        axes.set_xlabel("logged (GiB)")
+        axes.set_ylabel("planned (GiB)")
+    return frame.figure

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kvsim.metrics.result import Result
-from kvsim.reporting.finding import window
+from kvsim.reporting.finding import straight, window
 from kvsim.reporting.style import (
     CLASS_COLOURS,
     INK,
@@ -15,6 +15,7 @@ from kvsim.reporting.style import (
     foot_text,
     new_figure,
     provenance_line,
+    text_inches,
     wrapped,
     write_foot,
 )
@@ -33,6 +34,8 @@ _LEFT = 0.012
 
 NAME_LETTERS = 22
 """Of the name of a variant so many are shown."""
+NAME_POINTS, LETTERS_PER_INCH = 8.0, 15.0
+"""Size of a name beside an axis, and how many of its letters an inch holds in the mean."""
 
 Look = tuple[str, Any]
 """Colour and line style."""
@@ -118,8 +121,30 @@ class Frame:
 
 
 def short(name: str, letters: int = NAME_LETTERS) -> str:
-    """A name that fits beside a figure."""
+    """A name that fits beside a figure, in one line."""
+    name = in_line(name)
     return name if len(name) <= letters else f"{name[: letters - 1]}…"
+
+
+def in_line(name: str) -> str:
+    """A name without line breaks, and without marks that would turn around what stands beside it."""
+    return " ".join(straight(name).split())
+
+
+def beside(names: Sequence[str]) -> float:
+    """Inches from the edge of a figure to axes on whose left these names stand."""
+    in_the_mean = max(map(len, names), default=0) / LETTERS_PER_INCH
+    widest = max((text_inches(name, NAME_POINTS) for name in names), default=0.0)
+    return max(0.12 + in_the_mean, 0.09 + widest)
+
+
+def fitted(name: str, inches: float, points: float, *, bold: bool = False) -> str:
+    """A name of this size, cut where it is wider than so many inches."""
+    shown = name = in_line(name)
+    while text_inches(shown, points, bold=bold) > inches:
+        name = name[:-1]
+        shown = f"{name}…"
+    return shown
 
 
 def place_names(axes: "Axes", names: Sequence[str], points: Sequence[tuple[float, float]]) -> None:

@@ -68,8 +68,8 @@ def sweep_exhibit(summary: Mapping[str, Any], folder: Path) -> Exhibit:
         findings=_reach(points, known),
         sheets=[Sheet(title="Points", columns=heads, bodies=[Body("", rows)], note=note)],
         figures=figures_in(folder),
-        notes=summary.get("notes", ()),
-        not_modelled=summary.get("not_modelled", ()),
+        notes=_texts(summary.get("notes")),
+        not_modelled=_texts(summary.get("not_modelled")),
     )
 
 
@@ -125,14 +125,14 @@ def any_exhibit(record: Mapping[str, Any], kind: str, folder: Path) -> Exhibit:
         kind=kind,
         sheets=sheets,
         figures=figures_in(folder),
-        findings=_texts(record.get("answer")),
+        findings=_texts(record.get("answer", record.get("verdict"))),
         provenance=_texts(record.get("provenance")),
         notes=_texts(record.get("notes")),
         not_modelled=_texts(record.get("not_modelled")),
     )
 
 
-SAID = ("schema", "name", "scenario", "answer", "notes", "provenance", "not_modelled")
+SAID = ("schema", "name", "scenario", "answer", "verdict", "notes", "provenance", "not_modelled")
 """Keys that a report has a place of its own for, or that nobody asks about."""
 
 

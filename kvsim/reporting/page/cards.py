@@ -6,7 +6,7 @@ from typing import Any
 
 from kvsim.metrics.result import Result
 from kvsim.metrics.waste import waste_share
-from kvsim.reporting.finding import three_digits
+from kvsim.reporting.finding import three_digits, who
 
 MOST_BARS = 8
 """Results that have a bar of their own; of more, the two at the ends are named."""
@@ -80,7 +80,7 @@ def _at(*path: str) -> Callable[[Mapping[str, Any]], float | None]:
 _FORMS: tuple[tuple[str, str, str, float, Callable[[Mapping[str, Any]], float | None]], ...] = (
     ("Memory used", "%", "of the pool, mean: valid KV of live requests", 100, _at("mean_share", "used")),
     ("Waste", "%", "of what is neither free nor cached: no valid KV", 100, waste_share),
-    ("Running at once", "", "requests, mean", 1, _at("mean_running")),
+    ("Running at once", "", "{who}, mean", 1, _at("mean_running")),
     ("Hit rate", "%", "of prompt tokens found cached", 100, _at("hit_rate")),
     ("First token", "s", "TTFT, median", 1, _at("ttft_s", "p50")),
     ("Each further token", "ms", "TPOT, median", 1000, _at("tpot_s", "p50")),
@@ -120,4 +120,4 @@ def _card(
         )
         for name, value in there
     ]
-    return Card(title=title, unit=unit, meaning=meaning, bars=bars)
+    return Card(title=title, unit=unit, meaning=meaning.format(who=who(results)), bars=bars)

@@ -9,12 +9,18 @@ from kvsim.reporting.page.pictures import Picture
 
 
 def markdown(
-    content: Content, pictures: Sequence[Picture], formats: Sequence[str], page: str | None, files: str = ""
+    content: Content,
+    pictures: Sequence[Picture],
+    formats: Sequence[str],
+    page: str | None,
+    files: str = "",
+    *,
+    mapped: bool,
 ) -> str:
     """The finding, the tables one looks at first, the figures, and what to know of them.
 
-    `formats` are those in which figures lie in the folder, `page` is the name of the HTML page there, `files` says in
-    Markdown what else does.
+    `formats` are those in which figures lie in the folder, `page` is the name of the HTML page there, which has a
+    memory map if `mapped`; `files` says in Markdown what else lies there.
     """
     lines = [f"# {escaped(content.name)}", ""]
     if content.description:
@@ -23,7 +29,8 @@ def markdown(
         lines += [f"**{escaped(text)}**", ""]
     if page:
         lines += [
-            f"[{page}]({page}) is the same as one page, with tables to sort and the memory map: open it here.",
+            f"[{page}]({page}) is the same as one page, with tables to sort{' and the memory map' if mapped else ''}: "
+            "open it here.",
             "",
         ]
     for sheet in (content.glance, content.intervals, None if content.glance else content.numbers):

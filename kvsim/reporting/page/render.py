@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kvsim.reporting.finding import straight
 from kvsim.reporting.page.content import Content
 from kvsim.reporting.page.map import MapData
 from kvsim.reporting.page.pictures import Shown
@@ -35,6 +36,7 @@ def render(content: Content, pictures: Sequence[Shown], maps: Sequence[MapData])
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        finalize=lambda value: straight(value) if type(value) is str else value,
     )
     environment.filters["names"] = with_names
     fitting = [one for one in maps if one.text]
@@ -60,7 +62,7 @@ def with_names(text: str) -> "Markup":
     """A text as HTML, in which what stands between backquotes is a name."""
     from markupsafe import Markup, escape
 
-    parts = re.split("`([^`]+)`", text)
+    parts = re.split("`([^`]+)`", straight(text))
     return Markup().join(
         Markup(f"<code>{escape(part)}</code>") if at % 2 else escape(part) for at, part in enumerate(parts)
     )

@@ -63,7 +63,8 @@ def write_report(
             for form, data in picture.forms.items()
             if form in formats
         ]
-    text = markdown(content, pictures, formats, PAGE if page else None, _files(subject, folder))
+    mapped = any(one.text for one in maps)
+    text = markdown(content, pictures, formats, PAGE if page else None, _files(subject, folder), mapped=mapped)
     written.append(write_whole(folder / README, text.encode()))
     return Written(paths=written, page=folder / PAGE if page else None, maps=maps)
 

@@ -11,8 +11,8 @@ from typing import Any
 from kvsim.scenario.checks.fleet import fleet_mistakes
 from kvsim.scenario.checks.serving import engine_mistakes, name_mistakes, timing_mistakes
 from kvsim.scenario.checks.traffic import class_mistakes, workload_mistakes
-from kvsim.scenario.loading import Plain
 from kvsim.scenario.messages import MISSING, NO_TEXT, TEXT, Mistake, Origins, alternatives, is_text
+from kvsim.scenario.reading.loading import Plain
 
 
 def check(data: Plain, origins: Origins) -> Iterator[Mistake]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from kvsim.scenario.loading import Plain
 from kvsim.scenario.messages import Mistake
+from kvsim.scenario.reading.loading import Plain
 
 _OF_PREFIX_AWARE = ("min_match", "imbalance_requests", "imbalance_ratio")
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from kvsim.scenario.loading import Plain
 from kvsim.scenario.messages import MISSING, Mistake, alternatives
+from kvsim.scenario.reading.loading import Plain
 
 
 def arrival_mistakes(arrivals: Plain, workload: Plain) -> Iterator[Mistake]:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from kvsim.scenario.loading import Plain
 from kvsim.scenario.messages import MISSING, Mistake
+from kvsim.scenario.reading.loading import Plain
 
 if TYPE_CHECKING:
     from kvsim.catalog.engines import Profile

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kvsim.scenario.loading import Plain
 from kvsim.scenario.messages import MISSING, Mistake
+from kvsim.scenario.reading.loading import Plain
 
 _OF_A_TRACE = ("loop", "think", "on_failure")
 """Keys of `workload.sessions` that say something of recorded ones."""

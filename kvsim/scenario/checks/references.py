@@ -5,8 +5,8 @@ import os
 from typing import Any
 
 from kvsim.errors import InputError
-from kvsim.scenario.loading import Plain
 from kvsim.scenario.messages import Origin, Origins
+from kvsim.scenario.reading.loading import Plain
 
 
 def place_of_path(text: str, key: str, origins: Origins) -> str:

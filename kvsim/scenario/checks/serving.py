@@ -8,8 +8,8 @@ from typing import Any
 from kvsim.errors import InputError
 from kvsim.scenario.checks.policies import engine_policies
 from kvsim.scenario.checks.references import is_whole, model_reference, place_of_path, text_at
-from kvsim.scenario.loading import Plain
 from kvsim.scenario.messages import MISSING, Mistake, Origins, suggestion
+from kvsim.scenario.reading.loading import Plain
 
 
 def name_mistakes(data: Plain, origins: Origins) -> Iterator[Mistake]:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kvsim.scenario.checks.laws import length_mistakes
-from kvsim.scenario.loading import Plain
 from kvsim.scenario.messages import MISSING, Mistake
+from kvsim.scenario.reading.loading import Plain
 
 
 def session_mistakes(workload: Plain) -> Iterator[Mistake]:

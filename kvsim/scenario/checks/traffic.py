@@ -8,8 +8,8 @@ from kvsim.scenario.checks.laws import arrival_mistakes, length_mistakes
 from kvsim.scenario.checks.recorded import recorded_mistakes
 from kvsim.scenario.checks.references import trace_reference
 from kvsim.scenario.checks.sessions import session_mistakes
-from kvsim.scenario.loading import Plain
 from kvsim.scenario.messages import MISSING, Mistake, Origins, suggestion
+from kvsim.scenario.reading.loading import Plain
 from kvsim.scenario.schema.generated.arrivals import OWN_RATE
 from kvsim.units import parse_duration
 

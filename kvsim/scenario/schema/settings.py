@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from kvsim.scenario.merging import LENGTHS, SHORTHAND
+from kvsim.scenario.reading.merging import LENGTHS, SHORTHAND
 from kvsim.scenario.schema.fields import Count, Part, Timespan
 from kvsim.scenario.schema.fleet import FleetSettings
 from kvsim.scenario.schema.serving import (

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 
 from kvsim.content import Content
-from kvsim.memory.held import HeldBooks
+from kvsim.memory.books.held import HeldBooks
 from kvsim.memory.phases import phases_of
 from kvsim.memory.radix.interface import PrefixTree
 from kvsim.memory.radix.leap import RowsLeap, unevicted
@@ -49,6 +49,10 @@ class RowBooks(HeldBooks[Request]):
         """Its row."""
         request = self._held.get(sequence.id)
         return self.pool.ceil(request.committed) if request else 0
+
+    def row(self, sequence: Sequence) -> Request | None:
+        """Its request, which is a row, if it has one. Pure."""
+        return self._held.get(sequence.id)
 
     @property
     def _rows_slots(self) -> int:

@@ -37,7 +37,10 @@ class Rows:
         spare = self.pool.page_size if self.pool.page_size > 1 else 0
         self.make_room(sum(request.end - request.prefix + spare for request in requests))
         for request in requests:
-            self._take(self.pool.ceil(request.end) - self.pool.ceil(request.prefix))
+            slots = self.pool.ceil(request.end) - self.pool.ceil(request.prefix)
+            self._take(slots)
+            if self.pool.book is not None:
+                self.pool.book.take(request, slots)
             request.committed = request.end
             if not request.holds:
                 request.holds, request.retracted = True, False
@@ -47,6 +50,9 @@ class Rows:
         """A slot more for each. With pages, one is asked for each request, whoever needs it."""
         self.make_room(len(requests) * self.pool.page_size)
         self._take(self.decode_slots(requests))
+        if self.pool.book is not None:
+            for request in requests:
+                self.pool.book.take(request, self.decode_slots([request]))
         for request in requests:
             request.committed += 1
 
@@ -58,7 +64,10 @@ class Rows:
     def grow(self, requests: list[Request], tokens: int) -> None:
         """Slots for so many tokens more of each, all of which are free. Mutates."""
         for request in requests:
-            self._take(self.pool.ceil(request.committed + tokens) - self.pool.ceil(request.committed))
+            slots = self.pool.ceil(request.committed + tokens) - self.pool.ceil(request.committed)
+            self._take(slots)
+            if self.pool.book is not None:
+                self.pool.book.take(request, slots)
             request.committed += tokens
 
     def decode_fits(self, requests: list[Request]) -> bool:
@@ -86,6 +95,8 @@ class Rows:
             request.filled = request.tokens
             self.checkpoint(request, request.committed)
         self.pool.give(self.pool.ceil(request.committed) - request.protected)
+        if self.pool.book is not None:
+            self.pool.book.give_back(request)
         unlock(self.tree, request)
         request.holds = False
         self.held -= 1

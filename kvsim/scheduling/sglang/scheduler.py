@@ -8,11 +8,11 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from kvsim.memory.radix.interface import PrefixTree
-from kvsim.scheduling.sglang.admission import Admission, Lacking, Verdict
-from kvsim.scheduling.sglang.order import Order
-from kvsim.scheduling.sglang.ratio import NewTokenRatio
+from kvsim.scheduling.sglang.policy.admission import Admission, Lacking, Verdict
+from kvsim.scheduling.sglang.policy.order import Order
+from kvsim.scheduling.sglang.policy.ratio import NewTokenRatio
+from kvsim.scheduling.sglang.policy.retraction import retract
 from kvsim.scheduling.sglang.request import Batch, Request
-from kvsim.scheduling.sglang.retraction import retract
 from kvsim.scheduling.sglang.rows import Rows
 from kvsim.scheduling.sglang.settings import Settings, release_rules
 
@@ -109,11 +109,16 @@ class SglangScheduler:
 
     def keep(self, served: list[tuple[Request, bool]]) -> None:
         """Hand over to the tree what those who finished, or completed a prompt, have computed. Mutates."""
+        book = self.rows.pool.book
+        if book is not None:
+            book.free.hold()
         for request, prompt_done in served:
             if request.finished:
                 self.rows.release(request, keep=True)
             elif prompt_done:
                 self.rows.stash(request)
+        if book is not None:
+            book.free.let_go()
 
     def leave(self, request: Request) -> None:
         """Its client is gone, or it has been dealt with: a live request is out of everything. Mutates; O(waiting)."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from kvsim.content import Content
 from kvsim.memory.prefix import Hit, Holdings, Want
 from kvsim.request import Sequence
-from kvsim.scheduling.queueing import UNLIMITED
+from kvsim.scheduling.batching.queueing import UNLIMITED
 from kvsim.scheduling.vllm.batch import Admitted, Batch, Emitted, Followed, Lost, Row, Unmet
 from kvsim.scheduling.vllm.cadence import PrefillCadence
 from kvsim.scheduling.vllm.queues import QUEUES, WaitingQueue

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kvsim.errors import InputError
-from kvsim.metrics.result import read_object
+from kvsim.metrics.run_files import read_object
 from kvsim.scenario.checks.references import model_reference, place_of_path, trace_reference
 from kvsim.scenario.messages import Origin
 from kvsim.scenario.resolve import Scenario, load

@@ -29,13 +29,13 @@ REGRET = 0.01
 @dataclass(frozen=True)
 class Shortage:
     """How often the pool was short: failed allocations by cause, preemptions, prompts that never fit, and prompt tokens
-    computed again since they had been evicted."""
+    computed again since they had been evicted (None: not counted, as under a radix tree)."""
 
     blocked: Mapping[str, int]
     preemptions: int
     never_fit: int
-    regret_tokens: int
-    regret_rate: float
+    regret_tokens: int | None
+    regret_rate: float | None
     """Those over the prompt tokens asked."""
 
     @property
@@ -46,7 +46,7 @@ class Shortage:
     @property
     def any(self) -> bool:
         """KV memory was short at least once, be it of room for prefixes that were wanted again."""
-        return self.of_live_kv or self.regret_rate >= REGRET
+        return self.of_live_kv or (self.regret_rate or 0.0) >= REGRET
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,9 +86,10 @@ def shortage_of(result: Result) -> Shortage:
     # A prompt that leaves no room for an answer in max_model_len is refused as well, by no fault of the pool.
     greatest = result.refusals.greatest if result.refusals else None
     never = metrics["blocked"]["never"] if greatest is not None and greatest.need_tokens > pool else 0
-    return Shortage(
-        blocked, metrics["preemptions"], never, metrics["regret_tokens"] or 0, metrics["regret_rate"] or 0.0
-    )
+    # Where nothing is cached nothing is evicted.
+    caches = metrics["hit_tokens_by_layer"] is not None
+    regret = (metrics["regret_tokens"], metrics["regret_rate"]) if caches else (0, 0.0)
+    return Shortage(blocked, metrics["preemptions"], never, *regret)
 
 
 def pressures_of(scenario: Scenario, result: Result, unbounded: Mapping[str, Any] | None) -> Pressures:

@@ -15,7 +15,7 @@ from kvsim.errors import InputError
 from kvsim.memory.eviction import POLICIES
 from kvsim.memory.eviction.interface import Blocks
 from kvsim.memory.eviction.stack_distance import needed_blocks
-from kvsim.workload.prefixes import Prefixes
+from kvsim.workload.trace.prefixes import Prefixes
 
 Progress = Callable[[float, str], None]
 """Called with the fraction done, 0 to 1, and what is being done."""

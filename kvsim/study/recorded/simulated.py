@@ -72,6 +72,8 @@ def output_tokens(result: Result, times_s: Column) -> Column:
     """
     requests, steps = result.tables["requests"], result.tables["steps"]
     start_s, duration_s = column_of(steps, "start_s"), column_of(steps, "duration_s")
+    if not len(start_s):
+        return np.zeros(len(times_s))
     decoded = np.concatenate([[0.0], np.cumsum(column_of(steps, "decode_tokens"))])
     knots_s = np.stack([start_s, start_s + duration_s], axis=1).ravel()
     emitted = np.interp(times_s, knots_s, np.stack([decoded[:-1], decoded[1:]], axis=1).ravel(), left=0.0)

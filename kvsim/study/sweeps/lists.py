@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from kvsim.errors import InputError
-from kvsim.scenario.loading import parse_value
 from kvsim.scenario.messages import Origin
+from kvsim.scenario.reading.loading import parse_value
 from kvsim.study.sweeps.points import Point
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from kvsim.content import Content, Layers, Run, own_stream
 from kvsim.workload.layers.stack import SESSION
 from kvsim.workload.readers.request import BlockId, TraceRequest
-from kvsim.workload.trace_contents import block_content, prompt_layers
+from kvsim.workload.trace.contents import block_content, prompt_layers
 
 
 class Contents:

@@ -15,7 +15,6 @@ from kvsim.workload.lengths import LONGEST, LengthDistribution
 from kvsim.workload.readers.interface import Identity, OnBadRow, Report, Surveyed
 from kvsim.workload.readers.options import ReadOptions
 from kvsim.workload.readers.request import TraceRequest
-from kvsim.workload.recording import Recording
 from kvsim.workload.replayed.calls import CallGraph, Group, graph_of
 from kvsim.workload.replayed.contents import Contents
 from kvsim.workload.replayed.loop import RecordedLoop, attempts_of
@@ -25,6 +24,7 @@ from kvsim.workload.sessions.drive import LoopTraffic
 from kvsim.workload.sessions.laws import PS_PER_MS, ClientLoop, OnFailure
 from kvsim.workload.sessions.loop import Sources
 from kvsim.workload.streams import Streams
+from kvsim.workload.trace.recording import Recording
 
 _LEFT_OUT = "a call that waits for one that was left out"
 

@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kvsim.workload.readers.interface import Report
-from kvsim.workload.recording import Recording
 from kvsim.workload.statistics.arrivals import Arrivals, arrivals
 from kvsim.workload.statistics.lengths import Spread, rank_correlation, spread
 from kvsim.workload.statistics.sessions import Sessions, SessionsCount
 from kvsim.workload.statistics.sharing import Sharing, SharingCount
+from kvsim.workload.trace.recording import Recording
 
 
 @dataclass(frozen=True)

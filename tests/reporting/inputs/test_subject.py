@@ -84,11 +84,25 @@ def test_any_other_record_is_facts_and_tables(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("file", "key"), [("plan.json", "answer"), ("cliff.json", "answer"), ("diagnosis.json", "verdict")]
+)
+def test_what_a_record_answers_is_the_finding_and_no_fact(tmp_path, file, key):
+    (tmp_path / file).write_text(json.dumps({key: "It breaks at 2/s.", "seed": 0}))
+    [exhibit] = load_subject([tmp_path]).exhibits
+    assert exhibit.findings == ["It breaks at 2/s."]
+    [facts] = exhibit.sheets
+    assert [row[0].text for row in facts.rows] == ["seed"]
+
+
+@pytest.mark.parametrize(
     ("file", "text", "message"),
     [
         ("other.json", "{}", "holds nothing to report"),
         ("plan.json", "[1]", r"plan\.json: holds a list, not an object"),
-        ("summary.json", "{", r"summary\.json: cannot be read as JSON"),
+        ("summary.json", "{", r"summary\.json: is not JSON"),
+        ("plan.json", '{"cost": NaN}', r"plan\.json: is not JSON \(NaN is no JSON\)"),
+        ("summary.json", '{"variants": [1]}', r"summary\.json: is not what a comparison writes there"),
+        ("summary.json", '{"points": [], "axes": [1]}', r"summary\.json: is not what a sweep writes there"),
         ("summary.json", '{"schema": 1}', r"summary\.json: holds no metrics of one run"),
     ],
 )

@@ -5,7 +5,7 @@ from kvsim.reporting.inputs import Subject
 from kvsim.study import run
 
 HOSTILE = "<script>alert(1)</script> & 'quotes' \"more\""
-HOSTILE_VARIANT = "</script><b>bold</b>"
+HOSTILE_VARIANT = "</script><b>bold</b>" + "W" * 300
 
 POOL_TOKENS = 2048
 

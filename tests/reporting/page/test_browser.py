@@ -101,6 +101,12 @@ def test_hostile_names_are_shown_as_text_and_nothing_of_them_runs(page):
     assert page.execute_script("return document.scripts.length") == 2  # the data and the page's own
 
 
+def test_a_name_without_end_makes_nothing_wider_than_the_window(page):
+    assert page.execute_script("return document.documentElement.scrollWidth") <= 1280
+    column = page.find_element("css selector", "#summary tbody th")
+    assert column.size["width"] < 640
+
+
 def test_tables_sort_by_click_and_by_keyboard(page):
     from selenium.webdriver.common.keys import Keys
 

@@ -77,10 +77,17 @@ def test_results_without_a_map_are_named(tmp_path, monkeypatch):
     mapped.tables["addresses"] = {
         "time_s": [0.0], "start": [0], "length": [16], "request": [1], "sample": [0], "class": ["used"],
     }  # fmt: skip
-    results = [mapped, fake_result("tree", rows=9)]
+    results = [mapped, fake_result("long", rows=9)]
     written = write_report(Subject(name="two", results=results), tmp_path, formats=())
     assert "regions: all 1 changes." in written.page.read_text()
-    assert "Of tree no addresses were recorded." in written.page.read_text()
+    assert "Of long no addresses were recorded." in written.page.read_text()
+    assert "tables to sort and the memory map: open it here" in (tmp_path / "README.md").read_text()
+
+
+def test_the_markdown_twin_of_a_page_without_a_map_promises_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(drawn, "FIGURES", ())
+    write_report(Subject(name="tree", results=[fake_result("tree", rows=9)]), tmp_path, formats=())
+    assert "with tables to sort: open it here." in (tmp_path / "README.md").read_text()
 
 
 def test_only_the_scripts_of_the_page_may_run(hostile):
@@ -185,6 +192,15 @@ def test_a_report_in_the_folder_of_a_comparison_also_says_what_else_lies_there(t
     assert "## Files" in text
     assert "- `a/`: the run a, with a README of its own" in text
     assert "- `summary.json`: the numbers" in text
+
+
+def test_marks_that_turn_text_around_are_left_out_of_a_page(tmp_path, monkeypatch):
+    monkeypatch.setattr(drawn, "FIGURES", ())
+    turned = "\u202etxet"
+    subject = Subject(name=f"of {turned}", results=[fake_result(turned, rows=9), fake_result("b", rows=9)])
+    page = write_report(subject, tmp_path, formats=()).page.read_text()
+    assert "<h1>of txet</h1>" in page
+    assert "\u202e" not in page
 
 
 def test_a_name_between_backquotes_is_set_as_code_and_is_escaped():

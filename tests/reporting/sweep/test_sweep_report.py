@@ -150,6 +150,14 @@ def test_the_front_holds_what_no_other_point_beats():
     assert 0 < len(front) < 20
 
 
+def test_points_of_the_front_that_lie_on_each_other_have_one_label():
+    sweep = made_up(THREE)
+    for outcome in sweep.outcomes.values():
+        outcome["metrics"] |= {"ttft_s": {"p99": 1.0}, "output_tokens_per_s": 100.0}
+    texts = [text.get_text() for text in drawn(sweep).axes[0].texts]
+    assert texts == ["1, 2, 3, 4, 5, 6"]
+
+
 def test_goodput_is_what_points_are_chosen_by_where_a_goal_was_set():
     with_goal = [At(None, {}, [{"goodput_per_s": 1.0, "output_tokens_per_s": 9.0}], 0)]
     without = [At(None, {}, [{"goodput_per_s": None, "output_tokens_per_s": 9.0}], 0)]

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvsim.errors import RunError
-from kvsim.scheduling.sglang.order import AGNOSTIC, AWARE
+from kvsim.scheduling.sglang.policy.order import AGNOSTIC, AWARE
 from tests.memory.radix.audit import audit
 from tests.scheduling.sglang.workloads import OUTPUT_STREAM, drain, request, scheduler
 

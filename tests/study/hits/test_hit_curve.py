@@ -12,7 +12,7 @@ from kvsim.memory.eviction import POLICIES
 from kvsim.study.hits.curve import default_sizes, hit_curve
 from kvsim.study.hits.record import record
 from kvsim.study.hits.sizes import blocks_of
-from kvsim.workload.prefixes import Prefixes, read_prefixes
+from kvsim.workload.trace.prefixes import Prefixes, read_prefixes
 from tests.memory.eviction.trees import prompts
 
 

@@ -1,5 +1,7 @@
 """What a simulated run is as a measurement: tokens come when they come, and none is lost."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -29,6 +31,13 @@ def test_nothing_is_emitted_while_nothing_runs():
     for gap in gaps:
         over, middle = output_tokens(sparse, np.array([ends_s[gap], (ends_s[gap] + starts_s[gap + 1]) / 2]))
         assert over == middle == pytest.approx(round(over / 20) * 20, abs=1e-9)
+
+
+def test_a_run_whose_every_request_is_rejected_emits_nothing(result):
+    idle = replace(result, tables={**result.tables, "steps": {name: [] for name in result.tables["steps"]}})
+    none = {**result.tables["requests"], "first_token_s": [None] * result.metrics["arrived"]}
+    idle.tables |= {"requests": {**none, "generated_tokens": [0] * result.metrics["arrived"]}}
+    assert (output_tokens(idle, np.array([0.0, 5.0])) == 0).all()
 
 
 def test_gauges_hold_from_a_row_of_memory_to_the_next(result):

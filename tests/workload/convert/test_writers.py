@@ -8,8 +8,8 @@ from kvsim.errors import InputError
 from kvsim.request import PS_PER_S
 from kvsim.workload.convert.writers import Losses, mooncake_lines, vidur_lines
 from kvsim.workload.readers.request import After, TraceRequest
-from kvsim.workload.recording import Recording
 from kvsim.workload.statistics.inspect import inspect
+from kvsim.workload.trace.recording import Recording
 from tests.workload.readers.forms import FORMS
 
 FORMATS = ["azure", "burstgpt", "mooncake", "bailian", "weka", "dynamo", "blis", "llmservingsim"]

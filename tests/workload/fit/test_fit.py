@@ -13,9 +13,9 @@ from kvsim.workload.fit.scenario_names import arrival_settings, length_settings
 from kvsim.workload.fit.workload import fit_workload
 from kvsim.workload.fit.yaml_text import scenario_text
 from kvsim.workload.lengths import LENGTHS, law_of
-from kvsim.workload.recording import Recording
 from kvsim.workload.statistics.arrivals import arrivals
 from kvsim.workload.statistics.inspect import inspect
+from kvsim.workload.trace.recording import Recording
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kvsim.workload.readers.options import ReadOptions
-from kvsim.workload.recording import Recording
+from kvsim.workload.trace.recording import Recording
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import pytest
 
 from kvsim.errors import InputError
-from kvsim.workload.recording import Recording
+from kvsim.workload.trace.recording import Recording
 
 
 def message(path, *, read=lambda path, **options: list(Recording(path, **options)), **options):

@@ -8,7 +8,7 @@ from kvsim.errors import InputError
 from kvsim.request import PS_PER_S
 from kvsim.workload.readers import READERS
 from kvsim.workload.readers.request import After
-from kvsim.workload.recording import Recording
+from kvsim.workload.trace.recording import Recording
 from tests.workload.readers.forms import FORMS
 
 MS = PS_PER_S // 1000

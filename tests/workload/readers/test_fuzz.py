@@ -13,7 +13,7 @@ import pytest
 from kvsim.cli.main import main
 from kvsim.errors import InputError
 from kvsim.workload.readers.options import ReadOptions
-from kvsim.workload.recording import Recording
+from kvsim.workload.trace.recording import Recording
 from tests.effort import examples
 from tests.workload.readers.forms import FORMS, TEXT
 

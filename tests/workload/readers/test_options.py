@@ -4,9 +4,9 @@ import pytest
 
 from kvsim.errors import InputError
 from kvsim.workload.readers.options import ReadOptions
-from kvsim.workload.recording import Recording
 from kvsim.workload.streams import Streams
 from kvsim.workload.trace import TraceTraffic
+from kvsim.workload.trace.recording import Recording
 from tests.workload.readers.forms import FORMS, lines
 from tests.workload.readers.messages import message
 

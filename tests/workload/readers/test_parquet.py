@@ -8,7 +8,7 @@ import pytest
 
 from kvsim.errors import InputError
 from kvsim.workload.readers.options import ReadOptions
-from kvsim.workload.recording import Recording
+from kvsim.workload.trace.recording import Recording
 
 ROWS = [{"arrival_s": n / 4, "prompt_tokens": 10 + n, "output_tokens": 1 + n} for n in range(5000)]
 

@@ -7,16 +7,16 @@ import pytest
 from kvsim.errors import InputError
 from kvsim.metrics.requests import entering
 from kvsim.request import PS_PER_S
-from kvsim.workload.prefixes import read_prefixes
 from kvsim.workload.readers.options import ReadOptions
 from kvsim.workload.readers.request import After
-from kvsim.workload.recording import Recording
 from kvsim.workload.replayed.traffic import ReplayTraffic
 from kvsim.workload.statistics.inspect import inspect
 from kvsim.workload.stream import Workload
 from kvsim.workload.streams import Streams
 from kvsim.workload.trace import TraceTraffic
-from kvsim.workload.trace_contents import prompt_contents
+from kvsim.workload.trace.contents import prompt_contents
+from kvsim.workload.trace.prefixes import read_prefixes
+from kvsim.workload.trace.recording import Recording
 from tests.workload.readers.forms import FORMS, lines
 from tests.workload.readers.messages import message
 

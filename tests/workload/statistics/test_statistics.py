@@ -7,12 +7,12 @@ import pytest
 
 from kvsim.request import PS_PER_S
 from kvsim.workload.readers.request import After, TraceRequest
-from kvsim.workload.recording import Recording
 from kvsim.workload.statistics.arrivals import arrivals
 from kvsim.workload.statistics.inspect import inspect
 from kvsim.workload.statistics.lengths import rank_correlation, spread, weighted_spread
 from kvsim.workload.statistics.sessions import SessionsCount
 from kvsim.workload.statistics.sharing import SharingCount
+from kvsim.workload.trace.recording import Recording
 from tests.workload.readers.forms import FORMS
 
 

@@ -7,7 +7,7 @@ from kvsim.engine.replay.case import MOST, Record, is_whole, stream_run
 from kvsim.errors import InputError
 from kvsim.memory.radix.eviction import POLICIES
 from kvsim.memory.radix.host import WRITE_POLICIES
-from kvsim.scheduling.sglang.order import AGNOSTIC, AWARE
+from kvsim.scheduling.sglang.policy.order import AGNOSTIC, AWARE
 
 _SHARED = {"mode": "stream", "tree": "unified", "page_size": 1, "eviction_policy": "lru"}
 _STREAM: Record = {

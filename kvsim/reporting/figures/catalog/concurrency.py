@@ -18,13 +18,16 @@ LENGTHS = tuple(512 * 2**power for power in range(12))
 TOLD = (4096, 32_768)
 """Lengths whose numbers the heading tells."""
 
+LEGEND_LETTERS = 66
+"""That a line of the legend holds."""
+
 # Inches.
 PANEL, AXIS = 1.9, 0.42
 
 
 def has_pool(results: Sequence[Result]) -> bool:
-    """Some result has a pool that is known."""
-    return any(result.metrics["pool_tokens"] for result in results)
+    """Some result has a pool that is known and holds a request of some of the lengths."""
+    return any(result.metrics["pool_tokens"] and at_once(result, LENGTHS[0]) for result in results)
 
 
 def concurrency(results: Sequence[Result]) -> "Figure":
@@ -32,12 +35,12 @@ def concurrency(results: Sequence[Result]) -> "Figure":
 
     A request takes whole blocks where there are any, and the model's limit where that is reserved. Beyond the limit of
     the run (max_model_len, else the model's context) a line is dotted: what it would be. Raises ValueError where no
-    pool is known.
+    pool is known that holds any of them.
     """
     if not has_pool(results):
         raise ValueError("results must hold one with a pool")
     lines = _lines(results)
-    names = [short(", ".join(same), 40) for same in lines.values()]
+    names = [_named(same) for same in lines.values()]
     key_inches = LEGEND_LINE * lines_for(names) + 0.06 if len(lines) > 1 else 0.0
     with house_style():
         frame = Frame(
@@ -69,15 +72,16 @@ def concurrency(results: Sequence[Result]) -> "Figure":
 
 
 def at_once(result: Result, length: int) -> int:
-    """Requests of so many tokens that its pool holds at once."""
+    """Requests of so many tokens that its pool holds at once; of a fleet, each in the pool of one replica."""
     metrics, resolved = result.metrics, result.scenario_resolved
-    pool, blocks = metrics["pool_tokens"], metrics["pool_blocks"]
+    replicas = len({pool["replica"] for pool in result.pools}) or 1
+    pool, blocks = metrics["pool_tokens"] // replicas, (metrics["pool_blocks"] or 0) // replicas
     name, size = (resolved.get(f"allocator.{key}", {}).get("value") for key in ("name", "size"))
     limit = _limit(result)
     if name == "reserve" and size == "max" and limit is not None:
-        return int(pool // max(limit, length))
+        return int(replicas * (pool // max(limit, length)))
     block = pool // blocks if blocks else 1
-    return int(pool // block // -(-length // block))
+    return int(replicas * (pool // block // -(-length // block)))
 
 
 def _limit(result: Result) -> int | None:
@@ -87,6 +91,16 @@ def _limit(result: Result) -> int | None:
         return int(given)
     shown = served(result)
     return None if shown is None else shown.max_context
+
+
+def _named(names: Sequence[str]) -> str:
+    """The names of the results of one line, as many as a line of the legend holds, and how many more there are."""
+    shown = [short(name) for name in names]
+    for left in range(len(shown)):
+        text = ", ".join(shown[: len(shown) - left]) + (f" and {left} more" if left else "")
+        if len(text) <= LEGEND_LETTERS:
+            break
+    return text
 
 
 def _lines(results: Sequence[Result]) -> dict[tuple[int | None, tuple[int, ...]], list[str]]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kvsim.metrics.result import Result
-from kvsim.reporting.figures.frame import LEGEND_LINE, Frame, over, short
+from kvsim.reporting.figures.frame import LEGEND_LINE, Frame, beside, over, short
 from kvsim.reporting.finding import three_digits
 from kvsim.reporting.style import CLASS_COLOURS, INK, house_style
 from kvsim.reporting.ttft import ttft_split
@@ -18,7 +18,6 @@ PARTS: Mapping[str, tuple[str, str]] = {
 }
 """Metrics whose means add up to that of the TTFT: what they are, and their colours."""
 
-LETTERS_PER_INCH = 15.0
 ROOM = 1.24
 """How far the axis goes, against the longest bar: its number stands behind it."""
 
@@ -49,7 +48,7 @@ def first_token(results: Sequence[Result]) -> "Figure":
             note=f"means of the requests that arrive in {over(shown)}{''.join(f'; {note}' for note in notes)}",
             room_inches=LEGEND_LINE + 0.06 + room + AXIS,
         )
-        left = 0.12 + max(len(short(result.name)) for result in shown) / LETTERS_PER_INCH
+        left = beside([short(result.name) for result in shown])
         axes = frame.axes(LEGEND_LINE + 0.06, room, left=max(0.5, left), right=BESIDE)
         start = [0.0] * len(shown)
         for name, (label, colour) in PARTS.items():

@@ -5,13 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 from kvsim.metrics.result import Result
 from kvsim.reporting.comparison import waste_share
-from kvsim.reporting.figures.frame import over
+from kvsim.reporting.figures.frame import fitted, over
 from kvsim.reporting.figures.memory.curve import MemoryCurve, memory_curve
+from kvsim.reporting.finding import who
 from kvsim.reporting.style import (
     ALARM,
     CLASS_COLOURS,
     INK,
+    MARGIN_INCHES,
     PALE_INK,
+    WIDTH_INCHES,
     footer,
     footer_inches,
     house_style,
@@ -71,8 +74,9 @@ def memory_over_time(result: Result) -> "Figure":
         draw_memory(memory, curve, pool_tokens, per_unit_s)
         _label_memory(memory, pool_tokens)
         _draw_marks(marks, rows, curve.time_s[0], curve.time_s[-1], per_unit_s)
-        _draw_count(running, curve.time_s / per_unit_s, curve.running, CLASS_COLOURS["used"], "running")
-        _draw_count(waiting, curve.time_s / per_unit_s, curve.waiting, ALARM, "waiting")
+        counted = who([result])
+        _draw_count(running, curve.time_s / per_unit_s, curve.running, CLASS_COLOURS["used"], f"{counted}\nrunning")
+        _draw_count(waiting, curve.time_s / per_unit_s, curve.waiting, ALARM, f"{counted}\nwaiting")
         memory.set_xlim(curve.time_s[0] / per_unit_s, curve.time_s[-1] / per_unit_s)
         running.tick_params(labelbottom=False)
         figure.align_ylabels([memory, running, waiting])
@@ -80,7 +84,8 @@ def memory_over_time(result: Result) -> "Figure":
         waiting.set_xlabel(f"time ({unit}{means})")
         for axes in (memory, running, waiting):
             draw_window_end(axes, result, per_unit_s)
-        figure.text(0.012, 1 - 0.07 / height, result.name, fontsize=9.5, fontweight="bold", va="top")
+        name = fitted(result.name, WIDTH_INCHES - 2 * MARGIN_INCHES, 9.5, bold=True)
+        figure.text(0.012, 1 - 0.07 / height, name, fontsize=9.5, fontweight="bold", va="top")
         figure.text(0.012, 1 - 0.25 / height, _finding(result), va="top", fontsize=8)
         figure.text(0.012, 1 - 0.42 / height, means_over([result]), va="top", fontsize=7, color=PALE_INK)
         legend(figure, shown_classes([curve]), 1 - 0.55 / height)
@@ -235,4 +240,4 @@ def _draw_count(axes: "Axes", time: Any, count: Any, colour: str, label: str) ->
     axes.plot(time, count, color=colour)
     axes.set_ylim(0, max(1.0, float(count.max())) * 1.08)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))
-    axes.set_ylabel(f"requests\n{label}")
+    axes.set_ylabel(label)

@@ -1,11 +1,11 @@
 """The figure of a comparison: the KV memory of every variant over the same time and the same pool."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kvsim.metrics.result import Result
 from kvsim.reporting.comparison import waste_share
-from kvsim.reporting.figures.frame import LEGEND_LINE, Frame, short
+from kvsim.reporting.figures.frame import LEGEND_LINE, Frame, fitted, short
 from kvsim.reporting.figures.memory.curve import memory_curve
 from kvsim.reporting.figures.memory.over_time import (
     draw_memory,
@@ -16,13 +16,19 @@ from kvsim.reporting.figures.memory.over_time import (
     time_unit,
 )
 from kvsim.reporting.finding import three_digits
-from kvsim.reporting.style import INK, house_style
+from kvsim.reporting.style import INK, WIDTH_INCHES, house_style, text_inches
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Heights in inches.
+# Inches.
 PANEL, TITLE, AXIS = 0.78, 0.2, 0.42
+LEFT, RIGHT, GAP = 0.66, 0.08, 0.1
+
+NAME, SAID = 8.0, 7.0
+"""Points of the name of a panel, and of what is said beside it."""
+BELOW = 0.16
+"""Of a panel's height a line of its title takes."""
 
 
 def memory_side_by_side(results: Sequence[Result]) -> "Figure":
@@ -41,7 +47,12 @@ def memory_side_by_side(results: Sequence[Result]) -> "Figure":
     per_unit_s, unit = time_unit(last_s)
     with house_style():
         key_inches = LEGEND_LINE + 0.1
-        panels = len(results) * (TITLE + PANEL)
+        width = WIDTH_INCHES - LEFT - RIGHT - GAP
+        named = [(fitted(result.name, width, NAME, bold=True), _effect(result)) for result in results]
+        # Where any name leaves too little room for what is said beside it, that stands below the names.
+        beside = all(text_inches(name, NAME, bold=True) + text_inches(said, SAID) < width for name, said in named)
+        title = TITLE if beside else 2 * TITLE
+        panels = len(results) * (title + PANEL)
         frame = Frame(
             results,
             title="KV memory over time",
@@ -49,14 +60,15 @@ def memory_side_by_side(results: Sequence[Result]) -> "Figure":
             note=means_over(results),
             room_inches=key_inches + panels + AXIS,
         )
-        for row, (result, curve) in enumerate(zip(results, curves, strict=True)):
-            axes = frame.axes(key_inches + row * (TITLE + PANEL) + TITLE, PANEL, left=0.66, right=0.08)
+        for row, (result, curve, (name, said)) in enumerate(zip(results, curves, named, strict=True)):
+            axes = frame.axes(key_inches + row * (title + PANEL) + title, PANEL, left=LEFT, right=RIGHT)
             draw_memory(axes, curve, result.metrics["pool_tokens"], per_unit_s, whole=100)
             draw_window_end(axes, result, per_unit_s)
             axes.set_xlim(0, last_s / per_unit_s)
             axes.set_yticks([0, 50, 100])
-            axes.text(0, 1.05, result.name, transform=axes.transAxes, fontsize=8, fontweight="bold", va="bottom")
-            axes.text(1, 1.05, _effect(result), transform=axes.transAxes, fontsize=7, ha="right", va="bottom")
+            place: dict[str, Any] = {"transform": axes.transAxes, "va": "bottom"}
+            axes.text(0, 1.05 if beside else 1.05 + BELOW, name, fontsize=NAME, fontweight="bold", **place)
+            axes.text(1 if beside else 0, 1.05, said, fontsize=SAID, ha="right" if beside else "left", **place)
             axes.tick_params(bottom=row == len(results) - 1)
         axes.tick_params(labelbottom=True)
         axes.set_xlabel(f"time ({unit})")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kvsim.metrics.result import Result
-from kvsim.reporting.figures.frame import LEGEND_LINE, Frame, short
+from kvsim.reporting.figures.frame import LEGEND_LINE, Frame, fitted, short
 from kvsim.reporting.figures.memory.address_map import SHADES, Painted, colours
 from kvsim.reporting.figures.memory.over_time import THOUSANDS_FROM_TOKENS, class_handles, time_unit
 from kvsim.reporting.finding import three_digits
@@ -62,7 +62,7 @@ def strips(results: Sequence[Result]) -> "Figure":
             line, column = divmod(place, abreast)
             left = LEFT + column * (width + GAP)
             top = LEGEND_LINE + 0.06 + line * block
-            frame.text(left, top, short(result.name, 18), fontsize=8, fontweight="bold")
+            frame.text(left, top, fitted(result.name, width, 8, bold=True), fontsize=8, fontweight="bold")
             pool = result.metrics["pool_tokens"]
             scale, slots = (1000, "thousand slots") if pool >= THOUSANDS_FROM_TOKENS else (1, "slots")
             for number, row in enumerate(rows):

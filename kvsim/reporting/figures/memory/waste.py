@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kvsim.metrics.result import Result
-from kvsim.reporting.figures.frame import LEGEND_LINE, Frame, columns_for, lines_for, over, short
+from kvsim.reporting.figures.frame import LEGEND_LINE, Frame, beside, columns_for, lines_for, over, short
 from kvsim.reporting.style import CLASS_COLOURS, INK, PALE_INK, house_style
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ paper calls external fragmentation and others is the last two together."""
 REST = "others (published)"
 """Of a published bar: what no printed share accounts for."""
 
-LETTERS_PER_INCH = 15.0
 LEAST_NUMBERED = 5.0
 """A part of at least so many per cent has room for its number."""
 
@@ -63,7 +62,7 @@ def waste(results: Sequence[Result]) -> "Figure":
             note=f"shares of the pool, means over {over(shown)}" + ("; thin bars: as published" * any(published)),
             room_inches=key_inches + sum(heights) + AXIS,
         )
-        left = 0.12 + max(len(short(result.name)) for result in shown) / LETTERS_PER_INCH
+        left = beside([short(result.name) for result in shown])
         axes = frame.axes(key_inches, sum(heights), left=max(0.5, left), right=0.2)
         at, ticks = 0.0, []
         for result, paper, height in zip(shown, published, heights, strict=True):

@@ -7,6 +7,7 @@ from kvsim.metrics.result import Result
 from kvsim.reporting.figures.frame import LEGEND_LINE, Frame, columns_for, lines_for, look_of, over, short
 from kvsim.reporting.figures.memory.levels import levels
 from kvsim.reporting.figures.memory.over_time import time_unit
+from kvsim.reporting.finding import who
 from kvsim.reporting.style import house_style
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ def counts(results: Sequence[Result]) -> "Figure":
 
     Raises ValueError for no results, and where one records no time.
     """
+    from matplotlib.ticker import MaxNLocator
+
     if not results:
         raise ValueError("results must hold at least one result")
     traced = [levels(result, COUNTS) for result in results]
@@ -46,8 +49,10 @@ def counts(results: Sequence[Result]) -> "Figure":
                 time = found.time_s / per_unit_s
                 axes.plot(time, found.columns[name], color=colour, linestyle=style, linewidth=1.0, label=label)
             axes.set_xlim(0, last_s / per_unit_s)
-            axes.set_ylim(0, None)
-            axes.set_ylabel(f"requests {name}")
+            most = max(float(found.columns[name].max()) for found in traced)
+            axes.set_ylim(0, None if most else 1)
+            axes.yaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 2.5, 5, 10]))
+            axes.set_ylabel(f"{who(results)} {name}")
             axes.tick_params(labelbottom=place == len(COUNTS) - 1)
             panels.append(axes)
         axes.set_xlabel(f"time ({unit})")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kvsim.metrics.result import Result
-from kvsim.reporting.figures.frame import LEGEND_LINE, Frame, columns_for, lines_for, look_of, short
+from kvsim.reporting.figures.frame import LEGEND_LINE, Frame, beside, columns_for, lines_for, look_of, short
 from kvsim.reporting.figures.memory.over_time import time_unit
 from kvsim.reporting.style import CLASS_COLOURS, house_style
 
@@ -27,7 +27,6 @@ COSTS: Mapping[str, tuple[str, str]] = {
 POINTS = 400
 """Corners of a line at most."""
 
-LETTERS_PER_INCH = 15.0
 ROOM = 1.2
 THOUSANDS_FROM_TOKENS = 10_000
 
@@ -73,7 +72,7 @@ def preemptions(results: Sequence[Result]) -> "Figure":
         over.set_xlabel(f"time ({unit})")
         over.set_ylabel("preemptions\nso far")
         over.yaxis.set_major_formatter("{x:,g}")
-        left = 0.12 + max(map(len, names)) / LETTERS_PER_INCH
+        left = beside(names)
         top = lines_inches + PANEL + AXIS + 0.1
         axes = frame.axes(top + costs_inches, bars, left=max(0.7, left), right=0.2)
         _costs(axes, results, costs)

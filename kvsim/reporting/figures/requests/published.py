@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kvsim.metrics.result import Result
-from kvsim.reporting.figures.frame import LEGEND_LINE, Frame, short
+from kvsim.reporting.figures.frame import LEGEND_LINE, Frame, beside, short
 from kvsim.reporting.finding import three_digits
 from kvsim.reporting.style import CLASS_COLOURS, PALE_INK, house_style
 
@@ -21,7 +21,6 @@ LABELS: Mapping[str, str] = {
 
 SIMULATED, PRINTED = "simulated", "published"
 
-LETTERS_PER_INCH = 15.0
 
 # Inches.
 BAR, THIN, GAP, AXIS = 0.2, 0.13, 0.1, 0.45
@@ -52,7 +51,7 @@ def published(results: Sequence[Result]) -> "Figure":
             note="thin bars: as published",
             room_inches=key_inches + len(metrics) * panel,
         )
-        left = max(0.5, 0.12 + max(len(short(result.name)) for result in shown) / LETTERS_PER_INCH)
+        left = max(0.5, beside([short(result.name) for result in shown]))
         for number, metric in enumerate(metrics):
             axes = frame.axes(key_inches + number * panel, height, left=left, right=0.35)
             _panel(axes, shown, metric)

@@ -36,6 +36,8 @@ MARKS: Mapping[str, tuple[str, str]] = {
 
 # Inches.
 ROW, AXIS = 0.072, 0.42
+NAMED_FROM = 1.05
+"""Height of the axes from which their whole name fits beside them."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,15 @@ def timeline(result: Result) -> "Figure":
     per_unit_s, unit = time_unit(ends_s - starts_s)
     states = [state for state in STATES if any(state == name for life in lives for name, _, _ in life.spans)]
     marks = [end for end in MARKS if any(life.end == end for life in lives)]
-    few = len(lives) < result.metrics["arrived"]
-    chosen = f"requests {lives[0].number:,} to {lives[-1].number:,} of {result.metrics['arrived']:,}"
+    first, arrived = lives[0].number, result.metrics["arrived"]
+    row_of = {life.number: row for row, life in enumerate(lives, first)}
+    in_row = all(number == row for number, row in row_of.items())
+    chosen = (
+        f"requests {first:,} to {lives[-1].number:,} of {arrived:,}"
+        if in_row
+        else f"{len(lives)} of {arrived:,} requests"
+    )
+    few = len(lives) < arrived
     room = max(0.6, ROW * len(lives))
     with house_style():
         frame = Frame(
@@ -82,23 +91,27 @@ def timeline(result: Result) -> "Figure":
         axes = frame.axes(LEGEND_LINE + 0.06, room, left=0.6)
         for state in states:
             at = [
-                (life.number, start, stop) for life in lives for name, start, stop in life.spans if name == state
+                (row, start, stop)
+                for row, life in enumerate(lives, first) for name, start, stop in life.spans if name == state
             ]  # fmt: skip
             axes.barh(
-                [number for number, _, _ in at], [(stop - start) / per_unit_s for _, start, stop in at], 0.78,
+                [row for row, _, _ in at], [(stop - start) / per_unit_s for _, start, stop in at], 0.78,
                 left=[start / per_unit_s for _, start, _ in at], color=STATES[state], linewidth=0, label=state,
             )  # fmt: skip
         for end in marks:
             label, marker = MARKS[end]
             ended = [life for life in lives if life.end == end]
             axes.plot(
-                [life.end_s / per_unit_s for life in ended], [life.number for life in ended], marker, color=INK,
+                [life.end_s / per_unit_s for life in ended], [row_of[life.number] for life in ended], marker, color=INK,
                 markersize=3.2, markeredgewidth=0.8, label=label, clip_on=False,
             )  # fmt: skip
-        axes.set_ylim(lives[-1].number + 0.6, lives[0].number - 0.6)
+        axes.set_ylim(first + len(lives) - 0.4, first - 0.6)
         axes.set_xlim(starts_s / per_unit_s, ends_s / per_unit_s)
-        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_ylabel("request (number)")
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        if not in_row:
+            numbers = {row: str(number) for number, row in row_of.items()}
+            axes.yaxis.set_major_formatter(lambda row, _: numbers.get(round(row), ""))
+        axes.set_ylabel("request (number)" if room > NAMED_FROM else "request")
         axes.set_xlabel(f"time ({unit})")
         handles = _handles(states) + axes.get_legend_handles_labels()[0][: len(marks)]
         frame.legend(0, handles, columns=len(handles), left=0.08)
@@ -106,12 +119,14 @@ def timeline(result: Result) -> "Figure":
 
 
 def lives_of(result: Result, rows: int = ROWS) -> list[Life]:
-    """What became of some requests that arrived one after the other."""
+    """What became of some requests that arrived one after the other; sessions number theirs in another order."""
     columns = ("id", "arrival_s", "first_scheduled_s", "first_token_s", "end_s", "end", "preemptions")
     table: dict[str, list[Any]] = {name: [] for name in columns}
     for piece in slices(result.tables["requests"], columns):
         for name in columns:
             table[name] += list(piece[name])
+    order = sorted(range(len(table["id"])), key=table["arrival_s"].__getitem__)
+    table = {name: [column[place] for place in order] for name, column in table.items()}
     chosen = _busiest(table, rows)
     numbers = {int(table["id"][at]) for at in chosen}
     lost: dict[int, list[tuple[float, float | None]]] = {}

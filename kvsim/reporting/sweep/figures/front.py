@@ -52,12 +52,16 @@ def draw_front(sweep: Sweep, form: Shape, told: Sequence[Measure]) -> "Figure":
     x, y = [at.mean(high) or 0.0 for at in front], [at.mean(low) or 0.0 for at in front]
     axes.plot(x, y, color=PALE_INK, linewidth=0.9, zorder=0, drawstyle="steps-pre", label="no other point is better")
     scale_of_values(axes, low, [value for at in points if (value := at.mean(low)) is not None])
+    numbers: dict[tuple[float, float], list[str]] = {}  # of points that lie on each other all together
     for number, at in enumerate(named, 1):
-        where = at.mean(high) or 0.0, at.mean(low) or 0.0
-        axes.annotate(str(number), where, xytext=(0, -5), textcoords="offset points", fontsize=7, ha="center", va="top")
+        numbers.setdefault((at.mean(high) or 0.0, at.mean(low) or 0.0), []).append(str(number))
         line = textwrap.shorten(f"{number}  {_short(at)}", _LETTERS, placeholder=" ...")
         at_inches = foot_inches(sweep) + names_height - number * _LINE
         figure.text(0.13, at_inches / height, line, fontsize=7, va="bottom")
+    for where, told_there in numbers.items():
+        axes.annotate(
+            ", ".join(told_there), where, xytext=(0, -5), textcoords="offset points", fontsize=7, ha="center", va="top"
+        )
     axes.set_xlabel(high.title)
     axes.set_ylabel(low.title)
     found = f"{len(front)} of {len(points)} points are beaten by no other in both"

@@ -1,11 +1,13 @@
 """Figures of models: the numbers of the catalogue's footprints, and of the pool of a run."""
 
+from dataclasses import replace
+
 import pytest
 
 from kvsim.catalog.footprint import Footprint
 from kvsim.catalog.models import model, models
 from kvsim.reporting.figures.catalog.bytes_per_token import FAMILIES, bytes_per_token
-from kvsim.reporting.figures.catalog.concurrency import LENGTHS, at_once, concurrency
+from kvsim.reporting.figures.catalog.concurrency import LENGTHS, at_once, concurrency, has_pool
 from kvsim.reporting.figures.catalog.kv_share import kv_share, share_percent
 from kvsim.reporting.figures.catalog.lengths import LENGTHS as TO_A_MILLION
 from kvsim.reporting.figures.catalog.lengths import length_text
@@ -66,6 +68,32 @@ def test_a_line_is_what_fits_and_variants_that_agree_share_one():
     assert labels == ["contiguous, paged", "reserve"]
     line = next(line for line in axes.lines if line.get_label() == "contiguous, paged")
     assert list(line.get_ydata()) == [at_once(results[0], length) for length in LENGTHS if length <= 2048]
+
+
+def test_a_request_lies_in_the_pool_of_one_replica():
+    """Two replicas of 3,200 slots hold none of 4,096 tokens, though their pools together would."""
+    paged = replace(pressed()[2], pools=[{"replica": 0}, {"replica": 1}])
+    assert at_once(paged, 1024) == 2 * (3200 // 1024)
+    assert at_once(paged, 4096) == 0 < at_once(pressed()[2], 4096)
+
+
+def test_a_pool_that_holds_no_request_of_any_length_has_no_figure():
+    small = replace(pressed()[2], metrics={**pressed()[2].metrics, "pool_tokens": 496, "pool_blocks": 31})
+    assert not has_pool([small])
+    assert has_pool([small, pressed()[2]])
+    with pytest.raises(ValueError, match="pool"):
+        concurrency([small])
+
+
+def test_every_variant_of_a_line_is_named_as_long_as_there_is_room():
+    contiguous, reserve, paged = (replace(result, name=result.name * 8) for result in pressed())
+    [axes] = concurrency([contiguous, reserve, paged]).axes
+    first, _ = [line.get_label() for line in axes.lines if not line.get_label().startswith("_")]
+    assert "contiguous" in first
+    assert "paged" in first
+    many = [replace(paged, name=f"{number} {paged.name}") for number in range(9)]
+    [axes] = concurrency([*many, reserve]).axes
+    assert next(line.get_label() for line in axes.lines if "paged" in str(line.get_label())).endswith(" and 7 more")
 
 
 @pytest.mark.parametrize(("tokens", "text"), [(512, "512"), (4096, "4K"), (2**19, "512K"), (2**20, "1M")])

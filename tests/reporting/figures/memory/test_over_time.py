@@ -187,6 +187,27 @@ def test_eight_variants_fit_their_figure():
         assert 0 <= box.y0 <= box.y1 <= figure.bbox.y1
 
 
+@pytest.mark.parametrize("name", ["paged in blocks of sixteen slots as vLLM has it", "W" * 200])
+def test_a_long_name_and_what_is_said_of_its_variant_do_not_overlap(name):
+    figure = memory_side_by_side([fake_result(name), fake_result("paged")])
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        title, said = (text.get_window_extent() for text in axes.texts)
+        assert not title.overlaps(said)
+        assert max(title.x1, said.x1) <= figure.bbox.x1
+        assert min(title.y0, said.y0) > axes.bbox.y1
+    tops = [max(text.get_window_extent().y1 for text in axes.texts) for axes in figure.axes]
+    assert tops[1] < figure.axes[0].bbox.y0
+
+
+def test_where_a_request_has_several_samples_sequences_run():
+    result = fake_result()
+    result.scenario_resolved["workload.samples"] = {"value": 4, "source": "line 9"}
+    labels = [axes.get_ylabel() for axes in memory_over_time(result).axes]
+    assert "sequences\nrunning" in labels
+    assert "sequences\nwaiting" in labels
+
+
 def test_a_comparison_of_nothing_or_without_a_pool_has_no_figure():
     with pytest.raises(ValueError, match="at least one"):
         memory_side_by_side([])

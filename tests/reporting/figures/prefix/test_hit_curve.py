@@ -4,7 +4,7 @@ from kvsim.memory.eviction import POLICIES
 from kvsim.reporting.figures.prefix.hit_curve import COLOURS, draw_hit_curve
 from kvsim.reporting.style import save_figure
 from kvsim.study.hits.curve import hit_curve
-from kvsim.workload.prefixes import read_prefixes
+from kvsim.workload.trace.prefixes import read_prefixes
 
 
 def drawn(policies=("lru", "optimal")):

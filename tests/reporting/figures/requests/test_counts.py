@@ -1,5 +1,7 @@
 """Requests running and waiting: a line a result, with the areas of the table."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -27,6 +29,26 @@ def test_the_heading_says_who_runs_most_and_least():
     ranked = sorted(results, key=lambda result: result.metrics["mean_running"])
     for result in (ranked[0], ranked[-1]):
         assert f"{result.name} runs {result.metrics['mean_running']:,.1f}" in text
+
+
+def test_counts_are_whole_also_where_nobody_waits():
+    results = [replace(result, tables={**result.tables, "memory": calm(result)}) for result in pressed()]
+    running, waiting = counts(results).axes
+    assert waiting.get_ylim()[1] == 1
+    for axes in (running, waiting):
+        assert all(tick == round(tick) for tick in axes.get_yticks())
+
+
+def calm(result):
+    table = result.tables["memory"]
+    return {**table, "waiting": [0] * len(table["time_s"])}
+
+
+def test_samples_are_counted_as_sequences():
+    result = pressed()[0]
+    several = {**result.scenario_resolved, "workload.samples": {"value": 2, "source": "line 1"}}
+    figure = counts([result, replace(result, scenario_resolved=several)])
+    assert [axes.get_ylabel() for axes in figure.axes] == ["sequences running", "sequences waiting"]
 
 
 def test_nothing_has_no_figure():

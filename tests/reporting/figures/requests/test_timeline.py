@@ -67,6 +67,45 @@ def test_bars_of_a_state_are_the_spans_of_the_lives():
         assert [one for bar in drawn for one in bar] == pytest.approx([one for span in expected for one in span])
 
 
+@pytest.mark.parametrize("count", [1, 2, 9])
+def test_few_requests_are_numbered_in_whole_and_what_the_axis_is_fits_beside_it(count):
+    result = fake_result(count=count)
+    figure = timeline(result)
+    figure.draw_without_rendering()
+    [axes] = figure.axes
+    shown = [tick for tick in axes.get_yticks() if -0.5 <= tick <= count - 0.5]
+    assert shown == [round(tick) for tick in shown] != []
+    label = axes.yaxis.label.get_window_extent()
+    assert all(not label.overlaps(text.get_window_extent()) for text in figure.legends[0].texts)
+    assert label.y1 <= axes.bbox.y1 + 3
+
+
+def test_requests_of_sessions_stand_in_the_order_of_arrival_each_in_a_row_with_its_number():
+    """Their numbers leave gaps, and a turn that follows an answer may come before one of a lower number."""
+    result = fake_result(count=60)
+    table = result.tables["requests"]
+    table["id"] = [7 * number for number in range(60)]
+    arrivals = list(table["arrival_s"])
+    arrivals[10], arrivals[11] = arrivals[11], arrivals[10]
+    table["arrival_s"] = arrivals
+    lives = lives_of(result)
+    arrived = dict(zip(table["id"], arrivals, strict=True))
+    times = [arrived[life.number] for life in lives]
+    assert times == sorted(times)
+    assert {life.number for life in lives} >= {70, 77}
+    figure = timeline(result)
+    [axes] = figure.axes
+    low, high = sorted(axes.get_ylim())
+    assert high - low == pytest.approx(len(lives) + 0.2)
+    figure.draw_without_rendering()
+    named = {round(y): text.get_text() for y, text in zip(axes.get_yticks(), axes.get_yticklabels(), strict=True)}
+    rows = range(lives[0].number, lives[0].number + len(lives))
+    assert {
+        row: str(life.number) for row, life in zip(rows, lives, strict=True) if row in named
+    }.items() <= named.items()
+    assert "40 of 60 requests" in figure.texts[0].get_text()
+
+
 def test_ends_that_are_no_finish_are_marked():
     result = fake_result(count=60)
     result.tables["requests"]["preemptions"][59] = 9

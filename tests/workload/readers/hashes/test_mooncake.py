@@ -7,9 +7,9 @@ import pytest
 
 from kvsim.errors import InputError
 from kvsim.request import PS_PER_S
-from kvsim.workload.prefixes import read_prefixes
 from kvsim.workload.streams import Streams
 from kvsim.workload.trace import TraceTraffic
+from kvsim.workload.trace.prefixes import read_prefixes
 
 FIRST = {"timestamp": 0, "input_length": 1000, "output_length": 5, "hash_ids": [7, 9]}
 SECOND = {"timestamp": 27482, "input_length": 1024, "output_length": 6, "hash_ids": [7, 8]}
