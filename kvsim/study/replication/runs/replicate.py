@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from kvsim.metrics.result import Result
-from kvsim.metrics.summary import SHORT_SPAN
+from kvsim.metrics.summary.run import SHORT_SPAN
 from kvsim.metrics.tables import Dropped, Pieces
 from kvsim.scenario.resolve import Scenario
 from kvsim.study.replication.runs.observing import ALONE, LATENCIES, Observing, mean_levels
