@@ -110,6 +110,7 @@ def test_a_list_and_a_hypercube_are_swept_as_a_grid_is(tmp_path, capsys):
             ["--grid", "seed=1", "--variant", "radix"],
             "s.yaml: radix is no variant of this scenario; it has paged, contiguous",
         ),
+        (["--grid", "seed=1,2", "--seed", "5"], "--seed: would stand in for the seeds that points set"),
         (["--grid", "seed=1", "--json", "--resume"], "--resume: nothing is kept with --json alone"),
         (["--grid", "seed=1", "-o", "s.yaml"], "-o s.yaml: is a file"),
         (["--grid", "seed=1", "-o", "."], ".: is not empty and holds no study"),

@@ -7,6 +7,7 @@ import pytest
 
 from kvsim import Scenario, run
 from kvsim.engine.fleet.caches import FleetCaches
+from kvsim.engine.live import LiveRequests
 from kvsim.engine.replica import Replica
 from kvsim.workload.stream import Workload
 from tests.study.test_fleet import told
@@ -51,7 +52,7 @@ def test_a_fleet_that_forgets_answers_as_one_that_does_not(traffic, router, allo
     indexes, noting_indexes = made(FleetCaches)
     with noting, noting_indexes:
         forgetting = run(asked)
-    with patch.object(Workload, "over", lambda self, request: ()), patch.object(Replica, "_forget", lambda *_: None):
+    with patch.object(Workload, "over", lambda *_: ()), patch.object(LiveRequests, "_forget", lambda *_: None):
         keeping = run(asked)
     assert told(forgetting) == told(keeping)
     assert forgetting.requests.equals(keeping.requests)

@@ -5,6 +5,7 @@ from unittest.mock import patch
 import pytest
 
 from kvsim import Scenario
+from kvsim.engine.live import LiveRequests
 from kvsim.engine.replica import Replica
 from kvsim.study.single import run
 from kvsim.workload.stream import Workload
@@ -72,7 +73,7 @@ CASES += [("layers", "radix"), ("agents", "radix")]
 def test_a_cache_that_forgets_answers_as_one_that_does_not(traffic, allocator):
     asked = scenario(traffic, allocator)
     forgetting, replica = replicas_of(lambda: run(asked, kv_events=True))
-    with patch.object(Workload, "over", lambda self, request: ()), patch.object(Replica, "_forget", lambda *_: None):
+    with patch.object(Workload, "over", lambda *_: ()), patch.object(LiveRequests, "_forget", lambda *_: None):
         keeping, _ = replicas_of(lambda: run(asked, kv_events=True))
     same(forgetting, keeping)
     metrics = forgetting.metrics

@@ -199,7 +199,7 @@ def _nearest(plan: Plan) -> str:
 
 
 def _misses(goals: Sequence[Goal], trial: Trial) -> str:
-    """By how much the goals are missed, and whether the queue grows."""
+    """By how much the goals are missed, and whether the queue grows, or the runs are too short to tell."""
     said = [
         f"misses {goal.text} by {goal.missed_by(value):.0%} ({value_text(goal, value)})"
         if value is not None
@@ -208,5 +208,5 @@ def _misses(goals: Sequence[Goal], trial: Trial) -> str:
         if goal in trial.unmet
     ]
     if trial.saturated:
-        said.append("its queue grows")
+        said.append("its queue grows" if trial.growth is not None else "arrivals are over long before the work is")
     return ", ".join(said)

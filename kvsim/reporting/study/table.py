@@ -150,7 +150,8 @@ def in_short(study: Study, say: Callable[[Metric], str] = lambda metric: metric.
         if keeping != (True, True):
             said.append(_KEEPING_UP[keeping].format(variant=variant.name, baseline=study.baseline))
             continue
-        said.append(f"{variant.name} against {study.baseline}: {'; '.join(parts) or 'nothing to compare'}.")
+        nothing = "the same in all metrics" if "same" in verdicts.values() else "nothing to compare"
+        said.append(f"{variant.name} against {study.baseline}: {'; '.join(parts) or nothing}.")
     return said
 
 

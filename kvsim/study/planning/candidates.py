@@ -85,6 +85,12 @@ def candidates_of(scenarios: Sequence[Scenario], choices: Choices) -> list[Candi
             name = _name(scenario, changes, every)
             whole = {**changes, "pool": None} if sizes and not pools else changes
             made = scenario.changed(whole, Origin("list", f"candidate {name}"))
+            until = made.settings.window.until
+            if until != "auto":
+                raise InputError(
+                    f"{made.label}: window.until: {until}: such a window does not show whether the queue grows, which "
+                    "a plan goes by; leave it out with --set window.until=auto"
+                )
             for one in found[own:]:
                 if one.name == name or one.scenario.settings == made.settings:
                     raise InputError(f"plan: candidates {one.name} and {name} are the same; give each value once")

@@ -93,7 +93,8 @@ def find_cliff(
 ) -> Cliff:
     """Sweep the load of one set-up, and look closer around each mark; the answer does not depend on the executor.
 
-    Raises InputError where the traffic has no rate that can be changed, DoesNotFitError where there is no room for KV.
+    Raises InputError where the traffic has no rate that can be changed, or runs are too short to show a steady state,
+    DoesNotFitError where there is no room for KV.
     """
     if not traffic.changes:
         raise InputError(
@@ -125,6 +126,12 @@ def find_cliff(
 def _sweeping(scenario: Scenario, seeds: Sequence[int], full_per_s: float) -> Asking[tuple[list[Trial], float | None]]:
     """The trials by rate, and what is served while the queue grows: a rate that is tried too."""
     trials = yield from trying(scenario, [full_per_s * load for load in LOADS], (), seeds)
+    if trials[0].growth is None:
+        raise InputError(
+            f"{scenario.label}: --where-is-the-cliff: not even at the lowest load, {trials[0].rate_per_s:.3g}/s, do "
+            "the runs show a steady state; simulate more requests (workload.requests), or measure more of them "
+            "(horizon, window.warmup)"
+        )
     for _ in range(MOST_FARTHER):
         if _first(trials, _saturated) is not None:
             break

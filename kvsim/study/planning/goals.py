@@ -13,6 +13,8 @@ from kvsim.scenario.schema.traffic import SloSettings
 from kvsim.units import duration_text, parse_seconds, parse_share
 
 LATENCIES = ("ttft", "tpot", "itl", "e2e", "queue", "prefill")
+GAPS = ("tpot", "itl")
+"""Those between tokens."""
 STATISTICS = ("mean", *(f"p{percent}" for percent in PERCENTILES), "max")
 ENDS = ("rejected", "aborted", "cancelled", "unfinished")
 """Ways for a request to end that a goal limits the share of."""
@@ -43,6 +45,8 @@ class Goal:
             return metrics[self.name] / metrics["arrived"] if metrics["arrived"] else None
         latency, _, statistic = self.name.rpartition("_")
         spread = metrics[f"{latency}_s"]
+        if spread is None and latency in GAPS and metrics["e2e_s"] is not None:
+            return 0.0  # outputs of one token have no gaps, and so none that is too long
         return None if spread is None else float(spread[statistic])
 
     def missed_by(self, value: float | None) -> float:

@@ -163,6 +163,10 @@ def planned(
     scenarios: Sequence[Scenario], points: Sequence[Point], *, replications: int = 1, seed: int | None = None
 ) -> Sweep:
     """A sweep of which nothing has run yet. Raises InputError with the mistakes of the first wrong point."""
+    if seed is not None and any("seed" in point.changes for point in points):
+        raise InputError(
+            "--seed: would stand in for the seeds that points set; leave it out, or leave seed out of them"
+        )
     return Sweep(scenarios, points, runs_of(scenarios, points, replications=replications, seed=seed), seed)
 
 

@@ -56,6 +56,8 @@ def test_a_choice_that_fails_on_fresh_seeds_is_told_with_its_distance(plan):
     )
     growing = answer(replace(plan, verified={name: replace(held, saturated=True)}))
     assert growing.endswith("It did not hold on fresh seeds: its queue grows; leave more headroom.")
+    short = answer(replace(plan, verified={name: replace(held, saturated=True, growth=None)}))
+    assert "did not hold on fresh seeds: arrivals are over long before the work is;" in short
 
 
 def test_a_narrow_table_keeps_the_first_columns_and_the_mark(plan):

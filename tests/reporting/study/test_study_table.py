@@ -82,7 +82,16 @@ def test_a_variant_without_a_metric_has_a_dash():
 
 
 def test_what_was_found_is_told_in_a_sentence_for_each_but_the_baseline():
-    assert in_short(study()) == ["paged against naive: better in waste; not distinguishable in 1 others."]
+    assert in_short(study()) == ["paged against naive: better in waste; not distinguishable in 1 other."]
+    one = study()
+    alike = {
+        key: replace(found, difference=replace(found.difference, verdict="same"))
+        for key, found in one.variants[1].estimates.items()
+    }
+    same = replace(one, variants=[one.variants[0], replace(one.variants[1], estimates=alike)])
+    assert in_short(same) == ["paged against naive: the same in all metrics."]
+    bare = replace(one, variants=[one.variants[0], replace(one.variants[1], estimates={})])
+    assert in_short(bare) == ["paged against naive: nothing to compare."]
 
 
 @pytest.mark.parametrize(

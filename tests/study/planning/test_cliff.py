@@ -37,6 +37,14 @@ def test_the_queue_blows_up_at_the_rate_that_an_overloaded_engine_serves():
     assert cliff.blow_up_per_s == pytest.approx(served_per_s, rel=0.05)
 
 
+@pytest.mark.parametrize(
+    "changes", [{"workload": {**TIGHT["workload"], "requests": 1}}, {"window": {"warmup": "1h"}}, {"horizon": "1ms"}]
+)
+def test_where_no_steady_state_shows_at_the_lowest_load_there_is_no_cliff(changes):
+    with pytest.raises(InputError, match=r"not even at the lowest load, .*/s, do the runs show a steady state"):
+        where_is_the_cliff({**TIGHT, **changes}, replications=1, jobs=1)
+
+
 def test_one_candidate_has_a_cliff_and_traffic_that_has_a_rate():
     with pytest.raises(InputError, match=r"is for one candidate, and there are RTX-4090, L4; choose one"):
         where_is_the_cliff(TIGHT, choices={"gpu": ["RTX 4090", "L4"]})

@@ -56,6 +56,13 @@ def test_shares_are_of_what_arrived_and_goodput_of_what_finished():
     assert goodput.meets(0.9)
 
 
+def test_outputs_of_one_token_have_no_gaps_and_keep_every_goal_on_them_as_in_goodput():
+    served = {"e2e_s": {"mean": 0.1}, "tpot_s": None, "itl_s": None}
+    for goal in goals_of("tpot_p99<50ms,itl_max<1s"):
+        assert goal.meets(goal.value(served))
+        assert not goal.meets(goal.value({**served, "e2e_s": None}))
+
+
 def test_a_goal_about_nobody_is_not_met():
     [goal] = goals_of("ttft_p99<1s")
     assert goal.value({"ttft_s": None}) is None

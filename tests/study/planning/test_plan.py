@@ -117,6 +117,10 @@ def test_where_nothing_meets_the_goals_the_nearest_is_told_with_its_distance():
         ({"choices": {"capacity.gpu_memory_utilization": [0.9, "90%"]}}, "util 0.9 and util 90% are the same"),
         ({"choices": {"fleet.replicas": [1, 2]}}, "fleet.replicas: is what a plan searches for"),
         ({"replicas": [0]}, "--replicas: 0: give whole numbers of at least 1"),
+        (
+            {"scenario": {**SCENARIO, "window": {"until": "saturated"}}},
+            "window.until: saturated: such a window does not",
+        ),
         ({"scenario": {**SCENARIO, "fleet": {"replicas": 2, "autoscale": {"target": 0.6}}}}, "fleet.autoscale: scales"),
     ],
 )

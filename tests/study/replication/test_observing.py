@@ -11,6 +11,7 @@ from kvsim.study.replication.runs import bins
 from kvsim.study.replication.runs.bins import TimeBins
 from kvsim.study.replication.runs.observing import mean_levels
 from kvsim.study.replication.runs.replicate import Piece, Serial, observed_run
+from kvsim.study.replication.trust import judged
 from kvsim.study.replication.warmup import found_warmup, with_warmup
 from tests.study.replication.cases import traced, variants
 
@@ -101,6 +102,27 @@ def test_no_record_is_no_trouble():
 def _empty():
     [(_, scenario), _] = variants()
     return scenario, 0
+
+
+LIGHT = {"rate": "4/s", "requests": 60, "prompt_tokens": 50, "output_tokens": 10}
+
+
+@pytest.mark.parametrize(
+    ("changes", "settles"),
+    [
+        ({}, True),
+        ({"horizon": "8s"}, True),
+        ({"horizon": "8s", "workload": LIGHT | {"requests": 100_000}, "window": {"warmup": "2s"}}, True),
+        ({"workload": LIGHT | {"rate": "1000/s"}}, False),
+        ({"workload": LIGHT | {"rate": "1000/s"}, "horizon": "1500ms"}, False),
+        ({"window": {"until": "last_finish"}}, False),
+    ],
+)
+def test_a_window_shows_a_steady_state_where_requests_arrive_until_it_ends(changes, settles):
+    [(_, one), _] = variants(**{"workload": LIGHT} | changes)
+    replicate = observed_run(Piece(one, one.seed), Dropped()).replicate
+    assert replicate.settles is settles
+    assert judged([replicate]) is None or not judged([replicate]).saturated
 
 
 # Warm-up.

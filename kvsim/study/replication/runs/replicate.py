@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from kvsim.metrics.result import Result
+from kvsim.metrics.summary.run import SHORT_SPAN
 from kvsim.metrics.tables import Dropped, Pieces
 from kvsim.scenario.resolve import Scenario
 from kvsim.study.replication.runs.observing import ALONE, LATENCIES, Observing, mean_levels
@@ -94,8 +95,12 @@ def observed_run(piece: Piece, into: Pieces, progress: Progress | None = None) -
 def replicate_of(result: Result, observing: Observing) -> Replicate:
     """What a run adds to a study."""
     start_s, end_s = result.metrics["window_s"]
-    whole = result.scenario_resolved["window.until"]["value"] != "saturated" and end_s > start_s
+    until = result.scenario_resolved["window.until"]["value"]
+    whole = until != "saturated" and end_s > start_s
     requests = observing.by_request()
+    # To the last arrival, or to the horizon before it; else arrivals were over long before the work was.
+    last_s = requests["arrival_s"].max(initial=start_s)
+    steady = until == "auto" and (last_s - start_s) * SHORT_SPAN >= end_s - start_s
     inside = (requests["arrival_s"] >= start_s) & (requests["arrival_s"] <= end_s)
     waiting = present = np.zeros(SLICES)
     if whole:
@@ -111,7 +116,7 @@ def replicate_of(result: Result, observing: Observing) -> Replicate:
         waiting=waiting,
         present=present,
         arrivals=int(inside.sum()),
-        settles=whole and end_s < result.metrics["simulated_s"],
+        settles=bool(whole and steady),
         sessions=_begun(requests["session"]),
         served_tokens=int(requests["served_tokens"].sum()),
         wall_s=result.wall_s or 0.0,
