@@ -44,7 +44,7 @@ def test_a_scenario_is_run_and_its_run_folders_lie_beside_the_page(tmp_path, cap
     assert "page written to out/report.html (0." in printed
     runs = [Result.load(tmp_path / "out" / name) for name in ("reserve", "tree")]
     assert [run.seed for run in runs] == [3, 3]
-    assert ["addresses" in run.tables for run in runs] == [True, False]
+    assert ["addresses" in run.tables for run in runs] == [True, True]
     assert ["prompts" in run.tables for run in runs] == [False, True]
     assert (tmp_path / "out" / "tree" / "memory_over_time.svg").is_file()
     assert not list(tmp_path.rglob("*.png"))
@@ -83,6 +83,8 @@ def test_a_folder_is_reported_where_it_lies_and_several_need_a_folder(tmp_path, 
         (["a", "--seed", "3"], "--seed: is for a scenario"),
         (["a", "--formats", "gif"], "'gif' is no form of a figure; some of png,svg,pdf are"),
         (["a", "-o", "small.yaml"], "-o small.yaml: is a file"),
+        (["a", "-o", ""], "-o '': is no name"),
+        (["small.yaml", "-o", ""], "-o '': is no name"),
     ],
 )
 def test_wrong_input_is_told_and_nothing_is_written(tmp_path, capsys, arguments, message):
@@ -94,10 +96,10 @@ def test_wrong_input_is_told_and_nothing_is_written(tmp_path, capsys, arguments,
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_compare_records_addresses_on_request_of_regions_and_blocks(tmp_path, capsys):
+def test_compare_records_addresses_on_request_of_regions_and_trees(tmp_path, capsys):
     assert main(["compare", "small.yaml", "--addresses", "-o", "out", "--json"]) == 0
     assert (tmp_path / "out" / "reserve" / "addresses.parquet").is_file()
-    assert not (tmp_path / "out" / "tree" / "addresses.parquet").exists()
+    assert (tmp_path / "out" / "tree" / "addresses.parquet").is_file()
     mapped = capsys.readouterr().out
     assert main(["compare", "small.yaml", "--json"]) == 0
     assert capsys.readouterr().out == mapped
