@@ -139,10 +139,11 @@ def in_short(study: Study, say: Callable[[Metric], str] = lambda metric: metric.
             verdict: [say(metric) for metric, found in verdicts.items() if found == verdict]
             for verdict in ("better", "worse", "not distinguishable")
         }
+        kind = "other" if groups["better"] + groups["worse"] else "metric"
         parts = [
             f"{verdict} in {', '.join(labels)}"
             if verdict != "not distinguishable"
-            else f"{verdict} in {len(labels)}{' others' if len(groups['better'] + groups['worse']) else ' metrics'}"
+            else f"{verdict} in {len(labels)} {kind}{'s' if len(labels) > 1 else ''}"
             for verdict, labels in groups.items()
             if labels
         ]

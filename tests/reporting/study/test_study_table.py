@@ -82,7 +82,7 @@ def test_a_variant_without_a_metric_has_a_dash():
 
 
 def test_what_was_found_is_told_in_a_sentence_for_each_but_the_baseline():
-    assert in_short(study()) == ["paged against naive: better in waste; not distinguishable in 1 others."]
+    assert in_short(study()) == ["paged against naive: better in waste; not distinguishable in 1 other."]
 
 
 @pytest.mark.parametrize(
