@@ -51,12 +51,13 @@ def cost(
         "usd_per_gpu_hour_low": None if price is None else price.low_usd,
         "usd_per_gpu_hour_high": None if price is None else price.high_usd,
         "usd_per_hour": per_hour,
-        "usd_per_million_output_tokens": _per_million(per_hour, output_tokens_per_s),
-        "usd_per_million_requests": _per_million(per_hour, requests_per_s),
+        "usd_per_million_output_tokens": per_million(per_hour, output_tokens_per_s),
+        "usd_per_million_requests": per_million(per_hour, requests_per_s),
     }
 
 
-def _per_million(usd_per_hour: float | None, rate_per_s: float | None) -> float | None:
+def per_million(usd_per_hour: float | None, rate_per_s: float | None) -> float | None:
+    """US dollars for a million of what comes at so many a second; None where no price is known, or nothing comes."""
     if usd_per_hour is None or not rate_per_s:
         return None
     return usd_per_hour / _SECONDS_PER_HOUR / rate_per_s * _MILLION

@@ -22,9 +22,9 @@ def read_object(path: Path, right: str = _RIGHT) -> dict[str, Any]:
     try:
         value = json.loads(read_bytes(path, right), parse_constant=_no_number)
     except ValueError as error:
-        raise InputError(f"{path}: is not JSON ({error}); write the run folder again") from error
+        raise InputError(f"{path}: is not JSON ({error}); write the folder again") from error
     if not isinstance(value, dict):
-        raise InputError(f"{path}: holds a {type(value).__name__}, not an object; write the run folder again")
+        raise InputError(f"{path}: holds a {type(value).__name__}, not an object; write the folder again")
     return value
 
 

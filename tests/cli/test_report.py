@@ -41,6 +41,7 @@ def test_a_scenario_is_run_and_its_run_folders_lie_beside_the_page(tmp_path, cap
     printed = capsys.readouterr().out
     assert printed.startswith("Pool 1,024 tokens, 5 requests: ")
     assert "memory map of reserve: " in printed
+    assert "memory map of tree: " in printed
     assert "page written to out/report.html (0." in printed
     runs = [Result.load(tmp_path / "out" / name) for name in ("reserve", "tree")]
     assert [run.seed for run in runs] == [3, 3]

@@ -5,7 +5,7 @@ from typing import Any
 
 from kvsim.metrics.result import SCHEMA
 from kvsim.reporting.plan.cliff_words import cliff_answer
-from kvsim.reporting.plan.words import answer, best, notes
+from kvsim.reporting.plan.words import COSTS, answer, best, notes, too_short
 from kvsim.study.planning.cliff import Cliff
 from kvsim.study.planning.goals import Goal
 from kvsim.study.planning.plan import Plan, Planned
@@ -26,6 +26,7 @@ def plan_summary(plan: Plan) -> dict[str, Any]:
         "goals": [{"name": goal.name, "limit": goal.limit, "above": goal.above} for goal in plan.goals],
         "rate_per_s": plan.traffic.rate_per_s,
         "answer": answer(plan),
+        "costs_are": COSTS,
         "meets": plan.fewest is not None,
         "fewest_gpus": _named(plan.fewest),
         "cheapest_per_hour": _named(plan.cheapest),
@@ -59,6 +60,7 @@ def candidate_row(plan: Plan, one: Planned) -> dict[str, Any]:
         "usd_per_million_requests": one.cost("usd_per_million_requests"),
         "usd_per_million_output_tokens_at_full_load": one.full_cost(),
         "largest_rate_per_s": one.largest_per_s,
+        "requests_too_few_by": too_short(one),
         "first_rate_not_borne_per_s": None if sustained is None else sustained.found.not_borne,
         "headroom": plan.headroom(one),
         "screened_rate_per_s": None if screened is None else screened.rate_per_s * (one.replicas or 1),
@@ -95,7 +97,7 @@ def cliff_summary(cliff: Cliff) -> dict[str, Any]:
                 "used_share": trial.mean("mean_share", "used"),
                 "preemptions": trial.mean("preemptions"),
                 "output_tokens_per_s": trial.mean("output_tokens_per_s"),
-                "usd_per_million_output_tokens": trial.mean("cost", "usd_per_million_output_tokens"),
+                "usd_per_million_output_tokens": trial.cost("usd_per_million_output_tokens"),
                 "queue_growth": trial.growth,
                 "saturated": trial.saturated,
             }

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kvsim.reporting.finding import three_digits
-from kvsim.reporting.plan.words import best, goal_label
+from kvsim.reporting.plan.words import bearing_text, best, goal_label
 from kvsim.study.planning.plan import Plan, Planned
 
 Column = tuple[str, list[str]]
@@ -21,9 +21,10 @@ def plan_columns(plan: Plan) -> list[Column]:
         ("USD/M\ntokens", [three_digits(one.cost("usd_per_million_output_tokens")) for one in rows]),
     ]
     if plan.traffic.changes:
-        columns.append(("most\n/s", [three_digits(one.largest_per_s) for one in rows]))
-        spare = [plan.headroom(one) for one in rows]
-        columns.append(("head-\nroom", ["-" if one is None else f"{three_digits(one)} x" for one in spare]))
+        columns.append(("most\n/s", [bearing_text(one.largest_per_s, one) for one in rows]))
+        spare = [(plan.headroom(one), one) for one in rows]
+        cells = ["-" if times is None else f"{bearing_text(times, one)} x" for times, one in spare]
+        columns.append(("head-\nroom", cells))
     for place, goal in enumerate(plan.goals):
         label, unit, scale = goal_label(goal)
         values = [None if one.trial is None else one.trial.values[place] for one in rows]

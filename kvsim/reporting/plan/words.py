@@ -27,7 +27,7 @@ def answer(plan: Plan) -> str:
         said = f"Cheapest to meet {asked}: {setup(cheapest)}, {_costs(cheapest)}. Fewest GPUs: {setup(fewest)}, "
         said += f"{_costs(fewest)}."
     by_token, told = plan.cheapest_by_token, (fewest, cheapest)
-    # At equal cost an hour tokens of one traffic differ by the ends of the measured windows alone.
+    # At equal cost an hour tokens of one traffic differ by what is refused alone.
     if by_token is not None and by_token.cost("usd_per_hour") not in (one.cost("usd_per_hour") for one in told):
         said += f" Cheapest by token: {setup(by_token)}, {_costs(by_token)}."
     return " ".join([said, *_verified(plan)])
@@ -103,21 +103,35 @@ def notes(plan: Plan) -> list[str]:
     return [*out, *_too_short(plan), *plan.notes]
 
 
+def too_short(one: Planned) -> float | None:
+    """How many times as many requests it takes for a steady stretch to show; None where one shows, or nothing ran."""
+    best = None if one.sustained is None else one.sustained.best
+    stays = min((trial.stays for trial in (one.trial, best) if trial is not None), default=None)
+    return None if stays is None or stays >= LEAST_STAYS else LEAST_STAYS / max(stays, 0.01)
+
+
+def bearing_text(number: float | None, one: Planned) -> str:
+    """What a candidate can bear, with a question mark where its runs are too short to trust it."""
+    return three_digits(number) + ("?" if number is not None and too_short(one) is not None else "")
+
+
 def _too_short(plan: Plan) -> list[str]:
-    """Whose runs are over before a steady stretch can show, and how many requests would do."""
-    lacks: dict[str, float] = {}
-    for one in plan.rows:
-        best = None if one.sustained is None else one.sustained.best
-        stays = min((trial.stays for trial in (one.trial, best) if trial is not None), default=None)
-        if stays is not None and stays < LEAST_STAYS:
-            lacks[setup(one)] = LEAST_STAYS / max(stays, 0.01)
+    lacks = {setup(one): times for one in plan.rows if (times := too_short(one)) is not None}
     if not lacks:
         return []
-    most = max(lacks.values())
     return [
-        f"What {listed(lacks)} can bear is not to be trusted: some of the runs last less than {LEAST_STAYS} times as "
-        f"long as a request stays. Simulate {three_digits(most)} times as many requests (workload.requests)."
+        f"What {listed(lacks)} can bear (marked ?) is not to be trusted: some of the runs last less than {LEAST_STAYS} times "
+        f"as long as a request stays. Simulate {three_digits(max(lacks.values()))} times as many requests "
+        "(workload.requests)."
     ]
+
+
+COSTS = (
+    "US dollars an hour over what the traffic sent comes to, its rate times the mean of the requests that are served, "
+    "whatever the measured window; where the queue grows, or requests wait for answers, over what came out in that "
+    "window"
+)
+"""What costs by the million are of."""
 
 
 def sources(plan: Plan) -> list[str]:

@@ -38,7 +38,7 @@ def _variant(variant: Variant) -> dict[str, Any]:
         "queue": None
         if queue is None
         else {"growth": queue.growth, "growth_error": queue.growth_error, "memory": queue.memory},
-        "trusted": None if queue is None else queue.forgets and not queue.saturated,
+        "trusted": variant.trusted,
         "batch_correlation": variant.correlation,
         "metrics": {key: _estimate(estimate) for key, estimate in variant.estimates.items()},
     }

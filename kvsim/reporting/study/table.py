@@ -139,11 +139,10 @@ def in_short(study: Study, say: Callable[[Metric], str] = lambda metric: metric.
             verdict: [say(metric) for metric, found in verdicts.items() if found == verdict]
             for verdict in ("better", "worse", "not distinguishable")
         }
-        kind = "other" if groups["better"] + groups["worse"] else "metric"
         parts = [
             f"{verdict} in {', '.join(labels)}"
             if verdict != "not distinguishable"
-            else f"{verdict} in {len(labels)} {kind}{'s' if len(labels) > 1 else ''}"
+            else f"{verdict} in {_count(len(labels), others=bool(groups['better'] + groups['worse']))}"
             for verdict, labels in groups.items()
             if labels
         ]
@@ -153,6 +152,10 @@ def in_short(study: Study, say: Callable[[Metric], str] = lambda metric: metric.
             continue
         said.append(f"{variant.name} against {study.baseline}: {'; '.join(parts) or 'nothing to compare'}.")
     return said
+
+
+def _count(number: int, *, others: bool) -> str:
+    return f"{number} {'other' if others else 'metric'}{'' if number == 1 else 's'}"
 
 
 def basis(study: Study) -> str:

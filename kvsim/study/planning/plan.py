@@ -64,12 +64,12 @@ class Planned:
 
     def cost(self, name: str) -> float | None:
         """One of the `cost` metrics under the traffic."""
-        return None if self.trial is None else self.trial.mean("cost", name)
+        return None if self.trial is None else self.trial.cost(name)
 
     def full_cost(self) -> float | None:
         """US dollars for a million output tokens at the largest rate that is borne."""
         best = None if self.sustained is None else self.sustained.best
-        return None if best is None else best.mean("cost", "usd_per_million_output_tokens")
+        return None if best is None else best.cost("usd_per_million_output_tokens")
 
     def missed_by(self, goals: Sequence[Goal]) -> float:
         """The share by which the goal is missed that is missed by most; infinite where nothing was simulated."""

@@ -1,13 +1,13 @@
 """Whether the intervals of a study may be trusted, and what to say where they may not."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kvsim.study.replication.runs.replicate import Replicate
 from kvsim.study.statistics.batches import CORRELATION_LIMIT
-from kvsim.study.statistics.saturation import MEMORY_LIMIT, Queue, queue
+from kvsim.study.statistics.saturation import ESTIMATED_TO, MEMORY_LIMIT, Queue, queue
 
 if TYPE_CHECKING:
     from kvsim.study.replication.asked import Method
@@ -42,14 +42,14 @@ def notes(variants: Sequence["Variant"], method: "Method") -> list[str]:
             "requests, or leave less out (--warmup, window.warmup)."
         )
     steady = [one for one in variants if not one.saturated]
-    if short := {one.name: one.queue.memory for one in steady if one.queue is not None and not one.queue.forgets}:
+    if short := {one.name: one.queue for one in steady if one.queue is not None and not one.queue.forgets}:
+        memories = {name: queue.memory for name, queue in short.items()}
         said.append(
             f"Intervals of {listed(short)} are not to be trusted: the run is short against what its queue remembers (a "
-            f"twentieth of it correlates {_span(short)} with the next; {MEMORY_LIMIT:g} at most). Simulate more "
-            "requests."
+            f"twentieth of it correlates {_span(memories)} with the next; {MEMORY_LIMIT:g} at most). Simulate "
+            f"{_more(short.values())} requests."
         )
-    alike = {one.name: one.correlation for one in steady if (one.correlation or 0.0) > CORRELATION_LIMIT}
-    if alike:
+    if alike := {one.name: one.correlation for one in steady if not batches_differ(one.correlation)}:
         said.append(
             f"Intervals of {listed(alike)} are not to be trusted: neighbouring batches correlate {_span(alike)} "
             f"({CORRELATION_LIMIT:g} at most). Simulate more requests, or take fewer batches."
@@ -61,6 +61,17 @@ def notes(variants: Sequence["Variant"], method: "Method") -> list[str]:
             "follow one another."
         )
     return said
+
+
+def batches_differ(correlation: float | None) -> bool:
+    """Neighbouring batches correlate little enough for an interval; so they do where there are none."""
+    return correlation is None or correlation <= CORRELATION_LIMIT
+
+
+def _more(short: Collection[Queue]) -> str:
+    """How many times as many requests would do for all of these queues."""
+    times = f"{max(queue.times_as_long for queue in short):.1f} times as many"
+    return f"at least {times}" if any(queue.memory > ESTIMATED_TO for queue in short) else f"some {times}"
 
 
 def listed(names: Iterable[str]) -> str:

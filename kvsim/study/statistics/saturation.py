@@ -25,6 +25,10 @@ next. How intervals fare on both sides of it is in tests/study/statistics/test_c
 """
 
 
+ESTIMATED_TO = 0.6
+"""Up to this correlation of slices the run that would forget is told within a factor of two on M/M/1 queues; beyond it,
+where a run spans next to none of the queue's time scales, it is told too short."""
+
 _SMOOTHED = 1.5
 """Steps between means of a Brownian motion over neighbouring slices have variance 2/3 and covariance 1/6, so that their
 sum varies 3/2 times as much as if they were independent."""
@@ -49,6 +53,11 @@ class Queue:
     def forgets(self) -> bool:
         """The run is long against the time over which its queue remembers, so that intervals may be trusted."""
         return self.memory <= MEMORY_LIMIT
+
+    @property
+    def times_as_long(self) -> float:
+        """How many times as long a run would forget; the least it takes where the memory is above `ESTIMATED_TO`."""
+        return 1.0 if self.forgets else times_as_long(self.memory)
 
 
 def growth_shares(levels: ArrayLike, arrivals: ArrayLike) -> Array:
@@ -114,6 +123,28 @@ def queue(waiting: ArrayLike, present: ArrayLike, arrivals: ArrayLike) -> Queue:
         saturated=bool(shares_grow(shares, errors)),
         memory=float(queue_memory(present)),
     )
+
+
+def times_as_long(memory: float, limit: float = MEMORY_LIMIT) -> float:
+    """How many times as long a run would have slices that correlate by `limit`, where they correlate by `memory`.
+
+    For an exponential memory: means over slices of x time constants correlate by (1 - e^-x)^2 / (2 (x - 1 + e^-x)) with
+    those of the next, and x grows as the run does. Above `ESTIMATED_TO` the answer is that of `ESTIMATED_TO`.
+    ValueError where a correlation is not between 0 and 1.
+    """
+    if not (0 < memory <= 1 and 0 < limit < 1):
+        raise ValueError(f"memory {memory}, limit {limit}: correlations must lie between 0 and 1")
+    return _time_constants(limit) / _time_constants(min(memory, ESTIMATED_TO))
+
+
+def _time_constants(correlation: float) -> float:
+    """Time constants of an exponential memory in a slice whose mean correlates so much with that of the next."""
+    from scipy.optimize import brentq
+
+    def apart(x: float) -> float:
+        return float(np.expm1(-x)) ** 2 / (2 * (x + float(np.expm1(-x)))) - correlation
+
+    return float(brentq(apart, 1e-3, 1 / correlation))
 
 
 def _at_least_one(arrivals: ArrayLike) -> Array:

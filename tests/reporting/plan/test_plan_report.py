@@ -11,7 +11,7 @@ import kvsim
 from kvsim.reporting.plan import write_plan
 from kvsim.reporting.plan.pareto import draw_pareto
 from kvsim.reporting.plan.table import fitting, plan_columns
-from kvsim.reporting.plan.words import answer, best, latency, price
+from kvsim.reporting.plan.words import answer, best, latency, price, too_short
 from kvsim.reporting.sweep.points import front
 from tests.study.planning.small import SCENARIO
 
@@ -72,6 +72,31 @@ def test_equal_plans_leave_equal_bytes(plan, tmp_path):
         write_plan(plan, tmp_path / folder)
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
+
+
+def test_at_equal_traffic_tokens_cost_in_proportion_to_hours(plan):
+    tried = [one for one in plan.rows if one.trial is not None and not one.trial.saturated]
+    assert len(tried) > 1
+    rates = [one.cost("usd_per_hour") / one.cost("usd_per_million_output_tokens") for one in tried]
+    assert rates == pytest.approx([rates[0]] * len(rates), rel=1e-12)
+
+
+def test_what_runs_are_too_short_to_tell_has_a_question_mark(plan):
+    def cells(rows):
+        columns = dict(plan_columns(replace(plan, rows=rows)))
+        return columns["most\n/s"][0], columns["head-\nroom"][0]
+
+    [one, *_] = [row for row in plan.rows if row.meets]
+    best = one.sustained.best
+    long = {**best.runs[0], "measured_s": 10 * best.mean("e2e_s", "mean") + 1}
+    trials = {rate: replace(trial, runs=[long]) for rate, trial in one.sustained.trials.items()}
+    calm = replace(one, trial=replace(one.trial, runs=[long]), sustained=replace(one.sustained, trials=trials))
+    assert not any("?" in cell for cell in cells([calm]))
+    assert too_short(calm) is None
+    short = {**long, "measured_s": 5 * long["e2e_s"]["mean"]}
+    hasty = replace(calm, trial=replace(one.trial, runs=[short]))
+    assert [cell.count("?") for cell in cells([hasty])] == [1, 1]
+    assert too_short(hasty) == pytest.approx(2)
 
 
 def test_nothing_to_draw_is_refused(plan):

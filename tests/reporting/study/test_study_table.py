@@ -148,6 +148,47 @@ def test_the_figure_is_the_same_each_time_and_lies_in_the_folder(tmp_path):
         study_figure(study(variants=[Variant("naive", {}, None)]), results)
 
 
+def crowded():
+    """A study of three: `slow` is saturated at 61 s beside intervals around 4 s, and `paged` is not to be trusted."""
+    one = study()
+    naive, paged = one.variants
+    late = Estimate(Interval(61.2, None, None, 10), (61.2,) * 10, None, difference(57.2, 3.0, "saturated"))
+    slow = Variant(
+        "slow", {"ttft_s.p99": late, "waste_share": around(0.51, 0.01, difference(0.01, 0.0, "worse"))}, FULL
+    )
+    return replace(one, variants=[naive, replace(paged, queue=replace(QUIET, memory=0.6)), slow])
+
+
+def test_a_saturated_number_far_away_stands_at_the_edge_and_stretches_no_axis():
+    figure = study_figure(crowded(), [fake_result(name) for name in ("naive", "paged", "slow")])
+    waste, ttft = figure.axes
+    low, high = ttft.get_xlim()
+    assert 3 < low < 3.6
+    assert 4.6 < high < 5
+    assert [text.get_text() for text in ttft.texts] == ["61.2"]
+    assert not waste.texts
+
+
+def test_the_figure_says_whose_numbers_not_to_trust_and_what_its_colours_mean():
+    results = [fake_result(name) for name in ("naive", "paged", "slow")]
+    figure = study_figure(crowded(), results)
+    said = " ".join(text.get_text() for text in figure.texts)
+    assert "Saturated, so that numbers grow with the length of the run: slow." in said
+    assert "Intervals not to be trusted, as the run is too short: paged." in said
+    key = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert key == ["better", "worse", "baseline, or not distinguishable", "saturated: no interval"]
+    calm = study_figure(study(), results)
+    assert not any("trusted" in text.get_text() for text in calm.texts)
+    assert [text.get_text() for text in calm.legends[0].get_texts()] == ["better", "baseline, or not distinguishable"]
+
+
+def test_batches_that_correlate_are_not_trusted_either():
+    one = study(method="batches")
+    alike = replace(one, variants=[replace(variant, correlation=0.4) for variant in one.variants])
+    told = comparison_summary("azure", [fake_result()], alike)["study"]["variants"]
+    assert [variant["trusted"] for variant in told] == [False, False]
+
+
 def test_a_folder_with_a_study_has_its_figure_and_one_without_loses_it(tmp_path):
     results = [fake_result("naive", rows=20), fake_result("paged", rows=20)]
     written = write_comparison("azure", results, tmp_path / "out", study=study())

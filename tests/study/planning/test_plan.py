@@ -140,7 +140,7 @@ def test_runs_that_are_over_before_they_are_steady_are_not_trusted():
     few = {**SCENARIO, "workload": {**SCENARIO["workload"], "requests": 12}}
     asked = {"slo": "ttft_p99<1s", "choices": {"gpu": ["A100-SXM-80GB"]}, **FAST}
     short = [note for note in plan_summary(kvsim.plan(few, **asked))["notes"] if "not to be trusted" in note]
-    assert short[0].startswith("What A100-SXM-80GB can bear is not to be trusted")
+    assert short[0].startswith("What A100-SXM-80GB can bear (marked ?) is not to be trusted")
     calm = {**SCENARIO, "workload": {**SCENARIO["workload"], "requests": 400, "output_tokens": 10}}
     asked["slo"] = "ttft_p99<60ms"
     assert not [note for note in plan_summary(kvsim.plan(calm, **asked))["notes"] if "not to be trusted" in note]

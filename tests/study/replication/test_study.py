@@ -141,7 +141,8 @@ def test_a_run_that_is_short_against_its_queue_is_not_trusted():
     busy = variants(workload=workload, variants={"busy": {"engine": {"max_num_seqs": 16}}})
     _, study = compare_with_intervals(busy, Asked(replications=5))
     assert not study.variants[0].queue.forgets
-    assert any("busy are not to be trusted: the run is short" in note for note in study.notes)
+    [note] = [note for note in study.notes if "busy are not to be trusted: the run is short" in note]
+    assert f"{study.variants[0].queue.times_as_long:.1f} times as many requests." in note
 
 
 def test_too_few_requests_for_a_percentile_are_told(replicated):

@@ -14,7 +14,15 @@ from kvsim.study.statistics.bootstrap import bootstrap_interval, drawn_sessions,
 from kvsim.study.statistics.intervals import half_width, mean_interval
 from kvsim.study.statistics.paired import paired_half_width, variance_ratio
 from kvsim.study.statistics.percentiles import BEYOND, independent_beyond, pooled_and_sections, spread_about
-from kvsim.study.statistics.saturation import MEMORY_LIMIT, SLICES, growth_shares, queue_grows, queue_memory
+from kvsim.study.statistics.saturation import (
+    ESTIMATED_TO,
+    MEMORY_LIMIT,
+    SLICES,
+    growth_shares,
+    queue_grows,
+    queue_memory,
+    times_as_long,
+)
 from kvsim.study.statistics.sequential import LEAST, more_replications
 from tests.study.statistics.lindley import Streams
 
@@ -90,6 +98,37 @@ def test_a_run_long_against_its_queue_is_trusted_at_high_load_and_covers():
     assert (queue_memory(queue_slices(streams, 5000)) > MEMORY_LIMIT).mean() <= 0.05
     covered = (abs(stays.mean(axis=-1) - streams.mean_stay()) <= half_width(stays)).mean()
     assert covered >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 60)
+
+
+@pytest.mark.parametrize(("load", "requests"), [(0.8, 500), (0.9, 2000), (0.9, 3000), (0.95, 8000)])
+def test_a_run_so_many_times_as_long_as_is_told_forgets(load, requests):
+    """Half as long it does not, and twice as long it does: the estimate of the median study."""
+    generator = np.random.default_rng(12)
+
+    def memories(length, studies):
+        streams = Streams(generator, load, (studies, 5, length + 1000))
+        return queue_memory(queue_slices(streams, 1000))
+
+    found = memories(requests, 60)
+    assert MEMORY_LIMIT < np.median(found) <= ESTIMATED_TO
+    told = np.median([times_as_long(memory) for memory in found if memory > MEMORY_LIMIT])
+    assert np.median(memories(round(told * requests / 2), 30)) > MEMORY_LIMIT
+    assert np.median(memories(round(told * requests * 2), 30)) < MEMORY_LIMIT
+
+
+def test_a_run_that_knows_next_to_nothing_of_its_queue_tells_the_least_it_takes():
+    streams = Streams(np.random.default_rng(13), 0.95, (60, 5, 1500))
+    short = np.median(queue_memory(queue_slices(streams, 1000)))
+    assert short > ESTIMATED_TO
+    least = times_as_long(float(short))
+    longer = Streams(np.random.default_rng(13), 0.95, (30, 5, 1000 + round(500 * least)))
+    assert np.median(queue_memory(queue_slices(longer, 1000))) > MEMORY_LIMIT
+
+
+@pytest.mark.parametrize("wrong", [0.0, -0.1, 1.5])
+def test_a_correlation_that_is_none_has_no_length(wrong):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        times_as_long(wrong)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kvsim.metrics.cost import per_million
 from kvsim.scenario.messages import Origin
 from kvsim.scenario.resolve import Scenario
 from kvsim.study.planning.goals import Goal, unmet
@@ -36,11 +37,23 @@ PLAN = Origin("list", "plan")
 
 
 @dataclass(frozen=True)
+class Served:
+    """What the traffic that is sent comes to, per second: its rate times the mean of its requests or sessions.
+
+    Requests that are refused or given up count nothing, those that the horizon cuts off count whole; so it does not
+    depend on where the measured window begins and ends, and is the same for all candidates that refuse nobody.
+    """
+
+    output_tokens_per_s: float
+    requests_per_s: float
+
+
+@dataclass(frozen=True)
 class Trial:
     """What became of a candidate at one rate: `values` are the means of what the goals are about, in their order.
 
     `growth` is the share of the arrivals by which the queue grew (None: the runs show no steady stretch); `runs` are
-    the metrics of each replication.
+    the metrics of each replication; `served` is what leaves at this rate, by which costs are reckoned.
     """
 
     rate_per_s: float
@@ -49,6 +62,7 @@ class Trial:
     saturated: bool
     growth: float | None
     runs: Sequence[Mapping[str, Any]]
+    served: Served | None = None
 
     @property
     def borne(self) -> bool:
@@ -60,6 +74,19 @@ class Trial:
         """How many times as long as a request stays the runs are measured: few show no steady stretch."""
         measured_s, stay_s = self.mean("measured_s"), self.mean("e2e_s", "mean")
         return measured_s / stay_s if measured_s and stay_s else 0.0
+
+    def cost(self, name: str) -> float | None:
+        """One of the `cost` metrics; those by the million are of what is `served`.
+
+        Where the queue grows, or requests wait for answers, nobody knows what is served: they are then of what came out
+        in the measured windows.
+        """
+        served, hourly = self.served, self.mean("cost", "usd_per_hour")
+        if served is not None and name == "usd_per_million_output_tokens":
+            return per_million(hourly, served.output_tokens_per_s)
+        if served is not None and name == "usd_per_million_requests":
+            return per_million(hourly, served.requests_per_s)
+        return self.mean("cost", name)
 
     def mean(self, *path: str) -> float | None:
         """The mean of a metric over the replications; None where one of them has none."""
@@ -145,7 +172,9 @@ def trying(
     # A worker of a cluster may work in another folder.
     runs = yield [Piece(one.in_folder(os.getcwd()), own) for one in at for own in seeds]
     parts = [runs[start : start + len(seeds)] for start in range(0, len(runs), len(seeds))]
-    return [_trial(rate, part, goals) for rate, part in zip(rates, parts, strict=True)]
+    traffic = at[0].settings.workload if at else None
+    sessions = traffic is not None and traffic.rate is not None and traffic.sessions is not None
+    return [_trial(rate, part, goals, sessions=sessions) for rate, part in zip(rates, parts, strict=True)]
 
 
 def at_rate(scenario: Scenario, rate_per_s: float) -> Scenario:
@@ -165,18 +194,30 @@ def mean(values: Sequence[float | None]) -> float | None:
     return sum(there) / len(there) if there and len(there) == len(values) else None
 
 
-def _trial(rate: float, runs: Sequence[Replicate], goals: Sequence[Goal]) -> Trial:
+def _trial(rate: float, runs: Sequence[Replicate], goals: Sequence[Goal], *, sessions: bool) -> Trial:
     values = [mean([goal.value(run.metrics) for run in runs]) for goal in goals]
     queue = judged(runs)
+    # Without a steady stretch to judge, arrivals were over long before the work was.
+    saturated = queue is None or queue.saturated
     return Trial(
         rate,
         values,
         unmet(goals, values),
-        # Without a steady stretch to judge, arrivals were over long before the work was.
-        saturated=queue is None or queue.saturated,
+        saturated=saturated,
         growth=None if queue is None else queue.growth,
         runs=[run.metrics for run in runs],
+        served=None if saturated else _served(rate, runs, sessions=sessions),
     )
+
+
+def _served(rate: float, runs: Sequence[Replicate], *, sessions: bool) -> Served | None:
+    """What leaves where `rate` requests, or `sessions`, come in a second; None where they have no rate."""
+    came = sum(run.sessions if sessions else run.metrics["arrived"] for run in runs)
+    if not rate or not came:
+        return None
+    lost = sum(run.metrics[end] for run in runs for end in ("rejected", "cancelled", "aborted"))
+    requests = sum(run.metrics["arrived"] for run in runs) - lost
+    return Served(rate * sum(run.served_tokens for run in runs) / came, rate * requests / came)
 
 
 def _inner(metrics: Mapping[str, Any], path: Sequence[str]) -> float | None:

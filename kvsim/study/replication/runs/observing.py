@@ -25,13 +25,13 @@ _PLACE = {name: place for place, name in enumerate(SERIES)}
 
 
 class Observing:
-    """Hands everything on to other pieces, and keeps some 90 bytes a request and a curve of bounded size."""
+    """Hands everything on to other pieces, and keeps some 100 bytes a request and a curve of bounded size."""
 
     def __init__(self, into: Pieces) -> None:
         self._into = into
         self.rows = into.rows
         self._columns: dict[str, array[float]] = {name: array("d") for name in ("arrival_s", "end_s", *LATENCIES)}
-        self._counts = {name: array("q") for name in ("id", "session", "asked_tokens", "hit_tokens")}
+        self._counts = {name: array("q") for name in ("id", "session", "asked_tokens", "hit_tokens", "served_tokens")}
         self.filled = TimeBins()
         """Slots that hold KV, of live requests or cached; of all replicas together."""
 
@@ -44,6 +44,7 @@ class Observing:
             counts["session"].append(ALONE if record.session is None else record.session)
             counts["asked_tokens"].append(record.asked_tokens)
             counts["hit_tokens"].append(record.hit_tokens)
+            counts["served_tokens"].append(_served(record))
             columns["arrival_s"].append(record.arrival_ps / PS_PER_S)
             columns["end_s"].append(record.end_ps / PS_PER_S)
             columns["queue_s"].append(_seconds(record.queue_ps))
@@ -113,6 +114,11 @@ def _time_since(moments_s: Array, edges: Array) -> Array:
     counts = np.searchsorted(ordered, edges)
     sums: Array = counts * edges - np.concatenate([[0.0], np.cumsum(ordered)])[counts]
     return sums
+
+
+def _served(record: Ended) -> int:
+    """Output tokens that the request gets: of one that the horizon cuts off all that it would have got."""
+    return {"finished": record.generated_tokens, "unfinished": record.output_tokens}.get(record.end, 0)
 
 
 def _seconds(time_ps: float | None) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from kvsim.metrics.result import Result
 from kvsim.metrics.tables import Dropped, Pieces
 from kvsim.scenario.resolve import Scenario
-from kvsim.study.replication.runs.observing import LATENCIES, Observing, mean_levels
+from kvsim.study.replication.runs.observing import ALONE, LATENCIES, Observing, mean_levels
 from kvsim.study.reporter import Progress
 from kvsim.study.single import run
 from kvsim.study.statistics.intervals import Array
@@ -52,7 +52,8 @@ class Replicate:
     `latencies` are those of the requests that arrived in the measured window, by metric, in the order of arrival; none
     where the window is not one stretch. `waiting` and `present` are the mean queue, and the requests in the system, in
     equal slices of the window, `arrivals` how many came in it. `settles`: the window ends while requests still arrive,
-    so that it shows a steady state, if there is one.
+    so that it shows a steady state, if there is one. Of the whole run: `sessions` is how many began (a request that
+    stands alone is one), `served_tokens` the output of all requests but those that were refused or given up, whole.
     """
 
     seed: int
@@ -62,6 +63,8 @@ class Replicate:
     present: Array
     arrivals: int
     settles: bool
+    sessions: int = 0
+    served_tokens: int = 0
     wall_s: float = field(default=0.0, compare=False)
 
 
@@ -109,8 +112,15 @@ def replicate_of(result: Result, observing: Observing) -> Replicate:
         present=present,
         arrivals=int(inside.sum()),
         settles=whole and end_s < result.metrics["simulated_s"],
+        sessions=_begun(requests["session"]),
+        served_tokens=int(requests["served_tokens"].sum()),
         wall_s=result.wall_s or 0.0,
     )
+
+
+def _begun(sessions: Array) -> int:
+    alone = sessions == ALONE
+    return int(alone.sum()) + np.unique(sessions[~alone]).size
 
 
 def _present(values: Array) -> Array:
