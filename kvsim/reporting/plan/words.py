@@ -120,8 +120,8 @@ def _too_short(plan: Plan) -> list[str]:
     if not lacks:
         return []
     return [
-        f"What {listed(lacks)} can bear (marked ?) is not to be trusted: some of the runs last less than {LEAST_STAYS} times "
-        f"as long as a request stays. Simulate {three_digits(max(lacks.values()))} times as many requests "
+        f"What {listed(lacks)} can bear (marked ?) is not to be trusted: some of the runs last less than {LEAST_STAYS} "
+        f"times as long as a request stays. Simulate {three_digits(max(lacks.values()))} times as many requests "
         "(workload.requests)."
     ]
 
