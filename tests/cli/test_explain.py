@@ -93,6 +93,7 @@ def test_the_folder_has_a_figure_of_each_phase_and_a_readme_and_the_same_bytes_e
         (["--model", "opt-6.7b", "--prompt-tokens", "2048"], "has a context of 2,048; give fewer"),
         (["--model", "llama-4-scout", "--prompt-tokens", "9000"], "chunked layers"),
         (["-o", ""], "-o ''"),
+        (["--model", ""], "unknown model ''"),
     ],
 )
 def test_what_cannot_be_told_is_refused_with_a_reason(arguments, said, capsys):

@@ -84,6 +84,8 @@ def test_a_folder_is_reported_where_it_lies_and_several_need_a_folder(tmp_path, 
         (["a", "--seed", "3"], "--seed: is for a scenario"),
         (["a", "--formats", "gif"], "'gif' is no form of a figure; some of png,svg,pdf are"),
         (["a", "-o", "small.yaml"], "-o small.yaml: is a file"),
+        (["a", "-o", ""], "-o '': is no name"),
+        (["small.yaml", "-o", ""], "-o '': is no name"),
     ],
 )
 def test_wrong_input_is_told_and_nothing_is_written(tmp_path, capsys, arguments, message):

@@ -40,7 +40,7 @@ def execute(args: argparse.Namespace) -> int:
         check_writable(args.folder)
     try:
         request = sized.request_bytes(
-            model(args.model or sized.EXERCISE_MODEL),
+            model(sized.EXERCISE_MODEL if args.model is None else args.model),
             args.prompt_tokens or sized.EXERCISE_PROMPT_TOKENS,
             args.output_tokens or sized.EXERCISE_OUTPUT_TOKENS,
             kv_dtype=args.kv_dtype,

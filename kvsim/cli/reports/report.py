@@ -71,6 +71,8 @@ def execute(args: argparse.Namespace) -> int:
     from kvsim.reporting.page import write_report
     from kvsim.reporting.run_folder import check_writable
 
+    if args.folder is not None:
+        check_writable(args.folder)
     folders = [is_folder(text) for text in args.inputs]
     with progress_bar(args) as progress:
         if all(folders):
@@ -110,7 +112,7 @@ def _of_folders(args: argparse.Namespace) -> "tuple[Subject, Path]":
             raise InputError(f"{option}: is for a scenario, and {args.inputs[0]} is a folder of runs that are done")
     if args.folder is None and len(args.inputs) > 1:
         raise InputError("-o: several folders make one report; name a folder for it with -o DIR")
-    return load_subject(args.inputs), Path(args.folder or args.inputs[0])
+    return load_subject(args.inputs), Path(args.inputs[0] if args.folder is None else args.folder)
 
 
 def _of_scenario(args: argparse.Namespace, progress: "Progress | None") -> "tuple[Subject, Path]":

@@ -17,7 +17,7 @@ REPEATS = 0.05
 def verdict(found: Diagnosis) -> str:
     """Which pressure dominates and what cures it; or that none does, and what limits the run instead."""
     if found.limits.limit == "nothing ran":
-        return "Nothing ran: no request computed anything, and no KV was kept."
+        return _nothing(found)
     if found.dominant is None:
         return _none(found)
     said = [f"{found.dominant.capitalize()} presses most: {_why(found)}. {_short(found)}."]
@@ -32,6 +32,15 @@ def verdict(found: Diagnosis) -> str:
         said.append(f"More is brought by {_brings(best, found.before)}.")
     said += _with_room(found)
     return " ".join(said)
+
+
+def _nothing(found: Diagnosis) -> str:
+    """Why nothing ran, and what would let some requests."""
+    never, best = found.shortage.never_fit, found.best
+    if not never:
+        return "Nothing ran: no request computed anything, and no KV was kept."
+    said = f"Nothing ran: the pool could never hold any of the {never:,} requests that were rejected."
+    return said if best is None else f"{said} Some run with {_brings(best, found.before)}."
 
 
 def _with_room(found: Diagnosis) -> list[str]:

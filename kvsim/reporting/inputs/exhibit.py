@@ -112,7 +112,8 @@ def _axis_cell(value: object) -> Cell:
 
 def any_exhibit(record: Mapping[str, Any], kind: str, folder: Path) -> Exhibit:
     """What any JSON record says: its lists of records as tables in the order of the file, what is single as facts."""
-    told = {key: value for key, value in record.items() if key not in SAID}
+    finding = "verdict" if kind == "diagnosis" else "answer"
+    told = {key: value for key, value in record.items() if key not in (*SAID, finding)}
     facts = [[Cell(key), cell(value, DIGITS)] for key, value in _facts(told) if value is not None]
     sheets = []
     for key, value in told.items():
@@ -125,14 +126,14 @@ def any_exhibit(record: Mapping[str, Any], kind: str, folder: Path) -> Exhibit:
         kind=kind,
         sheets=sheets,
         figures=figures_in(folder),
-        findings=_texts(record.get("answer", record.get("verdict"))),
+        findings=_texts(record.get(finding)),
         provenance=_texts(record.get("provenance")),
         notes=_texts(record.get("notes")),
         not_modelled=_texts(record.get("not_modelled")),
     )
 
 
-SAID = ("schema", "name", "scenario", "answer", "verdict", "notes", "provenance", "not_modelled")
+SAID = ("schema", "name", "scenario", "notes", "provenance", "not_modelled")
 """Keys that a report has a place of its own for, or that nobody asks about."""
 
 

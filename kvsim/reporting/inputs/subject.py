@@ -1,6 +1,7 @@
 """From the folders that a user names to what a report is about."""
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,16 +62,21 @@ def load_subject(folders: Sequence[str | Path]) -> Subject:
         raise InputError("a study with intervals has a report of its own; name it alone")
     results: list[Result] = []
     for part, folder in zip(parts, folders, strict=True):
-        taken = {result.name for result in results}
         for result in part.results:
-            if result.name in taken:
-                result.name = f"{Path(folder).name}: {result.name}"
+            result.name = _told_apart(result.name, Path(folder), {one.name for one in results})
             results.append(result)
     return Subject(
         name=" and ".join(dict.fromkeys(part.name for part in parts)),
         results=results,
         exhibits=[exhibit for part in parts for exhibit in part.exhibits],
     )
+
+
+def _told_apart(name: str, folder: Path, taken: Collection[str]) -> str:
+    """The name of a result, with as much of its folder, and a number where that is named twice, as none has yet."""
+    known = [name, f"{folder.resolve().name}: {name}", f"{folder}: {name}"]
+    numbered = (f"{known[-1]} ({number})" for number in itertools.count(2))
+    return next(one for one in itertools.chain(known, numbered) if one not in taken)
 
 
 def _load(folder: Path) -> Subject:

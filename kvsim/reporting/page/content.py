@@ -74,6 +74,7 @@ def content_of(subject: Subject) -> Content:
         )
     study = subject.study
     several = len(results) > 1
+    first = f"of the first of {study.samples:,} replications" if study and study.method == "replications" else ""
     return Content(
         name=subject.name,
         kind="a study of variants" if study else "a comparison" if several else "one run",
@@ -82,7 +83,7 @@ def content_of(subject: Subject) -> Content:
         findings=[*_answer(results), finding(results), *(in_short(study) if study else ()), *found],
         cards=cards(results),
         first_token=first_token_parts(results),
-        glance=glance_sheet(results) if several else None,
+        glance=glance_sheet(results, of=first) if several else None,
         intervals=intervals_sheet(study) if study else None,
         numbers=comparison_sheet(results),
         requests=requests_sheet(results),
@@ -90,7 +91,12 @@ def content_of(subject: Subject) -> Content:
         settings=settings_sheet(results),
         given=_given([(result.name, result.scenario_given) for result in results]),
         legend=[*legend(results), *shared([measured(result) for result in results], results)],
-        notes=[*(study.notes if study else ()), *shared([result.notes for result in results], results), *notes],
+        notes=[
+            *([f"Figures, cards and tables are {first}; intervals, differences and verdicts of all."] if first else []),
+            *(study.notes if study else ()),
+            *shared([result.notes for result in results], results),
+            *notes,
+        ],
         provenance=[
             *shared([sources(result) for result in results], results),
             *shared([ledger(result) for result in results], results),

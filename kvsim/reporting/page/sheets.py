@@ -47,8 +47,11 @@ GLANCE = (
 """What one looks at first, by heading and label of the table of all numbers; what is not there is left out."""
 
 
-def glance_sheet(results: Sequence[Result]) -> Sheet:
-    """The results as rows, and what one looks at first as columns, so that they can be put in order by each."""
+def glance_sheet(results: Sequence[Result], of: str = "") -> Sheet:
+    """The results as rows, and what one looks at first as columns, so that they can be put in order by each.
+
+    `of` says of which runs they are, where there are more.
+    """
     there = {(group.heading, row.label): row for group in comparison_table(results) for row in group.rows}
     picked = [there[name] for name in GLANCE if name in there]
     picked = [row for row in picked if any(number is not None for pair in row.values for number in pair)]
@@ -58,6 +61,7 @@ def glance_sheet(results: Sequence[Result]) -> Sheet:
         for place, result in enumerate(results)
     ]
     note = "Two numbers: mean / peak of shares, mean / most of requests, p50 / p99 of latencies; sorted by the first."
+    note = f"{of[0].upper()}{of[1:]}. {note}" if of else note
     return Sheet(title="At a glance", columns=["variant", *heads], bodies=[Body("", lines)], note=note)
 
 

@@ -70,6 +70,18 @@ def test_a_run_of_nothing_says_so(found):
     assert verdict(replace(found, limits=Limits(limit="nothing ran", max_num_seqs=8))).startswith("Nothing ran")
 
 
+def test_where_no_request_fits_it_says_so_and_with_what_some_do(found):
+    stuck = replace(
+        found,
+        limits=Limits(limit="nothing ran", max_num_seqs=8),
+        shortage=replace(found.shortage, never_fit=9),
+        before=replace(found.before, requests_per_s=0.0, goodput_per_s=None, ttft_p99_s=None),
+    )
+    said = verdict(stuck)
+    assert said.startswith("Nothing ran: the pool could never hold any of the 9 requests that were rejected.")
+    assert f"Some run with {stuck.best.cure.name}: requests 0.00 -> " in said
+
+
 def test_a_hostile_name_stays_text_in_the_readme(found):
     result = replace(found.result, name="<script>alert(1)</script>|`x`\n# y")
     said = readme(replace(found, result=result))

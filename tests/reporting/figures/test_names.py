@@ -40,6 +40,19 @@ def test_names_above_strips_stay_above_their_own():
     assert above[-1].x1 <= figure.bbox.x1
 
 
+def test_numbers_below_strips_side_by_side_do_not_touch():
+    figure = strips(small_runs.pressed())
+    figure.draw_without_rendering()
+    shown = [
+        label.get_window_extent()
+        for axes in figure.axes
+        for label in axes.get_xticklabels()
+        if label.get_visible() and label.get_text() and axes.get_xlabel()
+    ]
+    assert len(shown) > 6
+    assert not any(one.overlaps(other) for place, one in enumerate(shown) for other in shown[:place])
+
+
 def test_a_name_without_end_and_one_of_several_lines_are_one_line_above_a_run():
     for name in ("W" * 500, "two\nlines"):
         figure = memory_over_time(named(name, "b", "c")[0])

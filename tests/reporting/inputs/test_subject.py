@@ -33,6 +33,14 @@ def test_runs_of_one_name_are_told_apart_by_their_folders(tmp_path):
     assert [one.name for one in subject.results] == ["paged", "second: paged"]
 
 
+def test_runs_and_folders_of_one_name_are_told_apart_by_more_of_their_paths(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a/run", "b/run", "c/run"):
+        fake_result("paged").save(name)
+    names = [result.name for result in load_subject(["a/run", "b/run", "c/run", "c/run"]).results]
+    assert names == ["paged", "run: paged", "c/run: paged", "c/run: paged (2)"]
+
+
 def test_a_study_is_read_back_whole_from_its_summary(tmp_path):
     made = study(notes=["short runs"], target=0.05)
     write_comparison("both", [fake_result("naive"), fake_result("paged")], tmp_path, study=made, figures=False)

@@ -78,7 +78,8 @@ def strips(results: Sequence[Result]) -> "Figure":
                 if not column:
                     said = f"{three_digits(times_s[number] / per_unit_s)} {unit}"
                     axes.set_ylabel(said, rotation=0, ha="right", va="center", fontsize=7, color=PALE_INK)
-            axes.locator_params(axis="x", nbins=4)
+            # Four digits at the end of one axis would touch the 0 of the next.
+            axes.locator_params(axis="x", nbins=4, prune="upper" if scale == 1 and abreast > 1 else None)
             axes.set_xlabel(f"address ({slots})", fontsize=7.5)
         frame.legend(0, class_handles(occurs), columns=len(occurs))
     return frame.figure

@@ -34,6 +34,9 @@ MARKS: Mapping[str, tuple[str, str]] = {
 }
 """Ends other than finished: label and marker."""
 
+LEAST_S = 0.001
+"""Seconds that are shown of requests that were all turned away at one moment."""
+
 # Inches.
 ROW, AXIS = 0.072, 0.42
 NAMED_FROM = 1.05
@@ -67,6 +70,7 @@ def timeline(result: Result) -> "Figure":
         raise ValueError("result records no request")
     ends_s = max(max([life.end_s, *(stop for _, _, stop in life.spans)]) for life in lives)
     starts_s = min(life.spans[0][1] if life.spans else life.end_s for life in lives)
+    ends_s = max(ends_s, starts_s + LEAST_S)
     per_unit_s, unit = time_unit(ends_s - starts_s)
     states = [state for state in STATES if any(state == name for life in lives for name, _, _ in life.spans)]
     marks = [end for end in MARKS if any(life.end == end for life in lives)]

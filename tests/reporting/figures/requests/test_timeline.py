@@ -106,6 +106,16 @@ def test_requests_of_sessions_stand_in_the_order_of_arrival_each_in_a_row_with_i
     assert "40 of 60 requests" in figure.texts[0].get_text()
 
 
+def test_a_request_that_was_turned_away_at_once_is_a_mark_in_time(recwarn):
+    result = fake_result(count=1)
+    nothing = {"end": ["rejected"], "end_s": [5.0], "arrival_s": [5.0], "first_scheduled_s": [None]}
+    result.tables["requests"] |= {**nothing, "first_token_s": [None], "preemptions": [0]}
+    [axes] = timeline(result).axes
+    assert axes.get_xlim() == pytest.approx((5.0, 5.001))
+    assert [line.get_label() for line in axes.lines] == ["rejected"]
+    assert not recwarn.list
+
+
 def test_ends_that_are_no_finish_are_marked():
     result = fake_result(count=60)
     result.tables["requests"]["preemptions"][59] = 9
