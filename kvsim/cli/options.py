@@ -85,3 +85,17 @@ def share(text: str) -> float:
     if not 0 < found < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no share above 0 and below 1; 5% or 0.05 is")
     return found
+
+
+def seconds(text: str) -> float:
+    """A time of the command line above 0: a number of seconds, or one with its unit."""
+    from kvsim.units import parse_seconds
+
+    bare = text.strip()[-1:] in {*"0123456789."}
+    try:
+        found = parse_seconds(f"{text}s" if bare else text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if found <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time above 0; write seconds, such as 15, or 500ms")
+    return found

@@ -51,6 +51,10 @@ def print_results(args: argparse.Namespace, results: Sequence[Result]) -> None:
         _print_parts(out, results[0])
     out.print()
     print_sources(out, results)
+    if len(results) > 1:
+        # The table has scrolled away by now.
+        out.print()
+        print_text(out, f"In short: {finding(results)}")
 
 
 def _print_parts(out: "Console", result: Result) -> None:
@@ -72,11 +76,22 @@ def print_sources(out: "Console", results: Sequence[Result]) -> None:
         print_text(out, f"note: {note}")
     for source in shared([sources(r) for r in results], results) + shared([ledger(r) for r in results], results):
         print_text(out, source, "dim")
+    if any(_has_a_better_ttft(result) for result in results):
+        print_text(
+            out,
+            "for TTFT: --set timing=calibrated, whose error is smaller for nearly all models, GPUs and engines",
+            "dim",
+        )
     gaps = shared([r.not_modelled for r in results], results)
     if gaps:
         print_text(out, "not modelled:", "dim")
     for gap in gaps:
         print_text(out, f"- {gap}", "dim")
+
+
+def _has_a_better_ttft(result: Result) -> bool:
+    """Step times are estimated from data sheets alone, and half of the TTFTs are off by half and more."""
+    return result.provenance.get("timing") == "datasheet" and (result.expected_error.get("ttft_median") or 0) >= 0.5
 
 
 def print_text(out: "Console", text: str, style: str | None = None, indent: str = "") -> None:

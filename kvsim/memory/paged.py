@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 
 from kvsim.errors import CheckError
+from kvsim.memory.books.sharing import Sharing
+from kvsim.memory.books.written import WrittenBooks
 from kvsim.memory.phases import PhaseLeap, phases_of
-from kvsim.memory.sharing import Sharing
-from kvsim.memory.written import WrittenBooks
 from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, Grant, PoolUse, Short
 

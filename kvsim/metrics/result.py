@@ -14,13 +14,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kvsim.errors import InputError
 from kvsim.metrics.columns import COLUMNS as COLUMNS
 from kvsim.metrics.columns import ON_REQUEST, TYPES
 from kvsim.metrics.histogram import DurationHistogram
 from kvsim.metrics.prefix.kv_events import KvEventLog, line_of
 from kvsim.metrics.requests.refusals import Refusals
-from kvsim.metrics.run_files import read_bytes, read_json_lines, read_object, read_parquet, tables_in
+from kvsim.metrics.run_files import (
+    read_gaps,
+    read_json_lines,
+    read_parquet,
+    read_resolved,
+    read_summary,
+    read_text,
+    tables_in,
+)
 from kvsim.metrics.tables import FileTables
 
 if TYPE_CHECKING:
@@ -180,15 +187,7 @@ class Result:
         Raises InputError naming the file that is missing, damaged, older or newer.
         """
         folder = Path(folder)
-        summary = read_object(folder / "summary.json")
-        if summary.get("schema") != SCHEMA:
-            raise InputError(
-                f"{folder / 'summary.json'}: schema is {summary.get('schema')!r}; this version reads {SCHEMA}"
-            )
-        if "metrics" not in summary:
-            raise InputError(
-                f"{folder / 'summary.json'}: holds no metrics of one run; name the sub-folder of a variant"
-            )
+        summary = read_summary(folder / "summary.json", SCHEMA)
         fleet = (folder / "replicas.parquet").exists()
         paths = {
             name: folder / f"{name}.parquet"
@@ -199,8 +198,8 @@ class Result:
             name=summary["name"],
             seed=summary["seed"],
             version=summary["version"],
-            scenario_given=read_bytes(folder / "scenario.yaml").decode(),
-            scenario_resolved=read_object(folder / "resolved.json"),
+            scenario_given=read_text(folder / "scenario.yaml"),
+            scenario_resolved=read_resolved(folder / "resolved.json"),
             provenance=summary["provenance"],
             expected_error=summary.get("expected_error", {}),
             not_modelled=summary["not_modelled"],
@@ -208,8 +207,8 @@ class Result:
             published=summary.get("published", {}),
             metrics=summary["metrics"],
             pools=summary["pools"],
-            tables=tables_in(paths) if in_files else {name: read_parquet(path) for name, path in paths.items()},
-            gaps=DurationHistogram.of(read_object(folder / GAPS)) if (folder / GAPS).exists() else None,
+            tables=tables_in(paths) if in_files else {name: read_parquet(name, path) for name, path in paths.items()},
+            gaps=read_gaps(folder / GAPS) if (folder / GAPS).exists() else None,
             kv_events=read_json_lines(folder / KV_EVENTS) if (folder / KV_EVENTS).exists() else None,
         )
 

@@ -182,14 +182,18 @@ def _extremes(results: Sequence[Result]) -> tuple[Result, Result]:
 
 def _doing(result: Result, whole: bool) -> str:
     waste, running = waste_share(result.metrics), result.metrics["mean_running"]
-    parts = []
+    found = result.metrics.get("hit_rate")
+    parts = (
+        [] if found is None else [f"finds {_percent(found)} of {'all prompt tokens' if whole else 'them'} in its cache"]
+    )
     if waste is not None:
         parts.append(f"wastes {_percent(waste)}{' of the memory it occupies' if whole else ''}")
     if running is not None:
         count = _whole(running)
         several = who([result])
         parts.append(f"runs {count}" + (f" {several[:-1] if count == '1' else several} at once" if whole else ""))
-    return f"{result.name} {' and '.join(parts) or 'has nothing to measure'}"
+    told = " and ".join([", ".join(parts[:-1]), *parts[-1:]] if len(parts) > 1 else parts)
+    return f"{result.name} {told or 'has nothing to measure'}"
 
 
 def _pool(results: Sequence[Result]) -> str:

@@ -1,14 +1,32 @@
-"""Variants made on the command line: every combination of some values of some keys."""
+"""All variants of what somebody names, and variants made on the command line: every combination of some values of some
+keys."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
+from typing import Any
 
 from kvsim.errors import InputError
 from kvsim.scenario.reading.layers import read_layers
 from kvsim.scenario.resolve import Scenario, load_all
 
 _OPENING, _CLOSING = "{[(", "}])"
+
+
+def every_variant(
+    given: Scenario | str | os.PathLike[str] | Mapping[str, Any] | Sequence[Scenario],
+) -> list[Scenario]:
+    """The scenarios that somebody names by a file, by its values, by one of them, or one by one.
+
+    A scenario that is itself a variant stands alone. InputError where a file or its values are wrong.
+    """
+    if isinstance(given, Mapping):
+        given = Scenario.from_dict(given)
+    if isinstance(given, Scenario):
+        return [one for _, one in given.variants()] if given.variant is None else [given]
+    if isinstance(given, str | os.PathLike):
+        return load_all(given)
+    return list(given)
 
 
 def varied(text: str) -> tuple[str, list[str]]:

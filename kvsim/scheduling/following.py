@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from typing import Any
 
-from kvsim.memory.held import HeldBooks
+from kvsim.memory.books.held import HeldBooks
 from kvsim.memory.host import HostPool
 from kvsim.memory.interface import Allocator
 from kvsim.request import Sequence

@@ -52,7 +52,8 @@ def quantity(value: Any) -> tuple[float, str] | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     if not isinstance(value, str):
-        return value, ""
+        # Of a seed, say, beyond 64 bits: no array holds it whole.
+        return value if abs(value) < 1 << 63 else float(value), ""
     for parse, scale, unit in (
         (parse_rate, 1, "/s"),
         (parse_duration, PS_PER_S, "s"),

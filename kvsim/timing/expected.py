@@ -92,8 +92,8 @@ def _basis(one: Class) -> str:
     under = f" under {one.engine}" if one.engine else ""
     where = {
         "model": f"unseen {models} on {one.gpu}{under}",
-        "gpu": f"{models}{under} on a GPU that nothing was fitted to",
-        "engine": f"{models} under an engine that nothing was fitted to",
+        "gpu": f"{models}{under} on a GPU of which no served run was fitted",
+        "engine": f"{models} under an engine of which no served run was fitted",
         "everything": f"{models}{under} on {one.gpu or 'other GPUs'}, nothing fitted",
     }[one.unseen]
     return f"{where}, {int(one.tpot['n']):,} served runs"

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from kvsim.cli.main import main
+from kvsim.cli.options import seconds
 
 NO_GPU = pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="this machine has a GPU")
 
@@ -27,12 +28,25 @@ def test_an_architecture_that_is_none_is_wrong_input(capsys):
     assert "'hopper' is no architecture; say 90 for compute capability 9.0" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("budget", ["0", "-3", "soon"])
-def test_a_budget_is_a_number_of_seconds(capsys, budget):
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        ("0", "'0' is no time above 0; write seconds, such as 15, or 500ms"),
+        ("-3", "is negative; a duration cannot be below 0"),
+        ("soon", "'soon' is not a duration; write a finite number and a unit"),
+        ("2 weeks", "has an unknown unit 'weeks'; known units are"),
+    ],
+)
+def test_a_budget_is_a_time(capsys, budget, said):
     with pytest.raises(SystemExit) as ended:
         main(["calibrate", "run", "-o", "x.jsonl", f"--budget-s={budget}"])
     assert ended.value.code == 2
-    assert "is no number of seconds; give one above 0, e.g. 90" in capsys.readouterr().err
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "found"), [("15", 15.0), ("0.2", 0.2), ("1.", 1.0), ("15s", 15.0), ("500ms", 0.5)])
+def test_a_time_is_a_number_of_seconds_or_says_its_unit(text, found):
+    assert seconds(text) == found
 
 
 @pytest.mark.parametrize(

@@ -41,10 +41,11 @@ def test_a_scenario_is_run_and_its_run_folders_lie_beside_the_page(tmp_path, cap
     printed = capsys.readouterr().out
     assert printed.startswith("Pool 1,024 tokens, 5 requests: ")
     assert "memory map of reserve: " in printed
+    assert "memory map of tree: " in printed
     assert "page written to out/report.html (0." in printed
     runs = [Result.load(tmp_path / "out" / name) for name in ("reserve", "tree")]
     assert [run.seed for run in runs] == [3, 3]
-    assert ["addresses" in run.tables for run in runs] == [True, False]
+    assert ["addresses" in run.tables for run in runs] == [True, True]
     assert ["prompts" in run.tables for run in runs] == [False, True]
     assert (tmp_path / "out" / "tree" / "memory_over_time.svg").is_file()
     assert not list(tmp_path.rglob("*.png"))
@@ -94,10 +95,10 @@ def test_wrong_input_is_told_and_nothing_is_written(tmp_path, capsys, arguments,
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_compare_records_addresses_on_request_of_regions_and_blocks(tmp_path, capsys):
+def test_compare_records_addresses_on_request_of_regions_and_trees(tmp_path, capsys):
     assert main(["compare", "small.yaml", "--addresses", "-o", "out", "--json"]) == 0
     assert (tmp_path / "out" / "reserve" / "addresses.parquet").is_file()
-    assert not (tmp_path / "out" / "tree" / "addresses.parquet").exists()
+    assert (tmp_path / "out" / "tree" / "addresses.parquet").is_file()
     mapped = capsys.readouterr().out
     assert main(["compare", "small.yaml", "--json"]) == 0
     assert capsys.readouterr().out == mapped

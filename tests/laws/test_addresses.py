@@ -28,6 +28,7 @@ from kvsim.step import CLASSES
 from tests.effort import examples
 from tests.laws.cases import CaseTiming, allocator_of, everything, run_case
 from tests.laws.strategies import scenarios
+from tests.laws.test_cold_and_warm import KINDS, outside, run_with
 from tests.laws.test_prefix_caching import cases as caching_cases
 from tests.laws.test_region_policies import POLICIES
 from tests.laws.test_sglang_scheduler import sglang_cases
@@ -75,6 +76,8 @@ def holds(log):
         expected[row["start_ps"]] = row
         over_ps = row["start_ps"] + row["duration_ps"]
     expected.setdefault(over_ps, None)
+    # A cache is warm before the first step, or emptied while nothing runs.
+    expected = {now_ps: expected.get(now_ps) for now_ps in sorted({*expected, *memory.rests})}
     changes = replayed(log.recording.addresses.log, pool_slots)
     empty = dict.fromkeys((*CLASSES, "rounding"), 0) | {"free": pool_slots}
     coming, counts = next(changes, None), np.bincount([FREE], minlength=len(CLASSES)) * pool_slots
@@ -266,6 +269,18 @@ def run_scheduled(case, *, stepwise, addresses=False):
         check=True,
         addresses=addresses,
     )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_cached_before_the_run_lies_somewhere_and_an_emptied_cache_is_free(kind):
+    @settings(max_examples=examples(16))
+    @given(KINDS[kind], outside())
+    def agree(case, what):
+        recorded = run_with(case | {"caching": True}, **what, stepwise=False, addresses=True)
+        holds(recorded)
+        assert everything(recorded) == everything(run_with(case | {"caching": True}, **what, stepwise=True))
+
+    agree()
 
 
 @st.composite

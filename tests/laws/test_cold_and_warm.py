@@ -28,11 +28,11 @@ def outside(draw):
     }
 
 
-def run_with(case, times_ps, waits, warm, *, stepwise):
+def run_with(case, times_ps, waits, warm, **how):
     # Their contents are those of requests that come, so that something is found; their own ids lie beyond those.
     earlier = [replace(request, id=1000 + request.id) for request in case["requests"][:warm]]
     options = {"warm": earlier, "flushes": lambda: Flushes(times_ps, waits=waits), "kv_events": True}
-    return run_case(case, stepwise=stepwise, **options)
+    return run_case(case, **options, **how)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,6 +1,7 @@
 """A Result keeps its contract: what it stores, what it refuses, and that equal runs leave equal bytes."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -133,6 +134,29 @@ def test_a_damaged_table_is_named(tmp_path):
     fake_result().save(tmp_path)
     (tmp_path / "steps.parquet").write_bytes(b"no parquet")
     with pytest.raises(InputError, match=r"steps\.parquet: is not a Parquet file"):
+        Result.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("summary.json", b'{"schema": 1, "metrics": {}, "name": "a"}', "seed is not what a run writes there"),
+        ("resolved.json", b'{"schema": 1}', "schema is no setting with its value and source"),
+        ("scenario.yaml", b"\xd0\xcf", "is not UTF-8"),
+        ("gaps.json", b'{"schema": 1}', "is no histogram of gaps"),
+    ],
+)
+def test_a_file_of_something_else_is_named(tmp_path, file, content, message):
+    fake_result().save(tmp_path)
+    (tmp_path / file).write_bytes(content)
+    with pytest.raises(InputError, match=rf"{re.escape(file)}: {message}.*write the run folder again"):
+        Result.load(tmp_path)
+
+
+def test_a_table_in_the_place_of_another_is_named(tmp_path):
+    fake_result().save(tmp_path)
+    (tmp_path / "requests.parquet").write_bytes((tmp_path / "memory.parquet").read_bytes())
+    with pytest.raises(InputError, match=r"requests\.parquet: has a column \w+, unlike the table requests of a run"):
         Result.load(tmp_path)
 
 

@@ -40,14 +40,14 @@ def test_a_gpu_that_nobody_served_on_has_the_error_of_gpus_left_out_of_every_fit
     unseen = class_of(timing="calibrated", unseen="gpu", engine="vllm", kind="dense")
     found = expect(card="L40S")
     assert found["tpot_median"] == unseen["tpot"]["median"]
-    assert "a GPU that nothing was fitted to" in found["basis"]
+    assert "a GPU of which no served run was fitted" in found["basis"]
 
 
 def test_an_engine_that_nobody_measured_has_the_error_of_releases_left_out():
     unseen = class_of(timing="calibrated", unseen="engine", kind="dense")
     found = expect(engine="orca", version="")
     assert found["tpot_median"] == unseen["tpot"]["median"]
-    assert "an engine that nothing was fitted to" in found["basis"]
+    assert "an engine of which no served run was fitted" in found["basis"]
 
 
 def test_an_old_vllm_has_the_error_of_its_own_generation():

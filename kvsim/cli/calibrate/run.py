@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvsim.cli.calibrate.build import add_build_options, built
-from kvsim.cli.options import add_output_options
+from kvsim.cli.options import add_output_options, seconds
 
 if TYPE_CHECKING:
     from kvsim.microbench.harness.run import Outcome
@@ -28,7 +28,7 @@ def add(actions: Any) -> None:
         "--preset", choices=("quick", "full", "tiny"), default="quick",
         help="quick: 60 s, full: 180 s; tiny: sizes for the tests (default: quick)",
     )  # fmt: skip
-    parser.add_argument("--budget-s", metavar="S", type=_seconds, help="stop after S seconds, and say what was skipped")
+    parser.add_argument("--budget-s", metavar="S", type=seconds, help="stop after S seconds, and say what was skipped")
     parser.add_argument("--only", metavar="BENCH,...", type=_benches, default=[], help="these benchmarks alone")
     parser.add_argument("--seed", metavar="N", type=_seed, default=1, help="of the data and of the order of points")
     parser.add_argument("--verify-only", action="store_true", help="check the outputs and time nothing")
@@ -114,16 +114,6 @@ def _print(args: argparse.Namespace, outcome: "Outcome") -> None:
         print(f"not measured: {reason}")
     whole = "all was measured" if end is not None and end.complete else "not everything was measured"
     print(f"{whole}; written to {args.file}")
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0.0 < seconds < 86400.0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds; give one above 0, e.g. 90")
-    return seconds
 
 
 def _benches(text: str) -> list[str]:

@@ -40,6 +40,11 @@ def question(args: argparse.Namespace) -> Question:
     from kvsim.catalog.models import model
 
     lengths: dict[str, int] = dict(args.request_tokens or {})
+    if lengths.get("p95", lengths.get("mean", 0)) < lengths.get("mean", 0):
+        raise InputError(
+            f"--request-tokens has a 95th percentile of {lengths['p95']:,}, below the mean of {lengths['mean']:,}; "
+            "write MEAN,P95"
+        )
     if args.scenario is not None:
         lengths = {**_from_scenario(args), **lengths}
     if args.shared_prefix_tokens > lengths.get("mean", args.shared_prefix_tokens):

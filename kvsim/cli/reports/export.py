@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kvsim.cli.options import seconds
 from kvsim.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def add(subparsers: Any) -> None:
         "--every",
         metavar="TIME",
         dest="every_s",
-        type=_seconds,
+        type=seconds,
         help="for prometheus: a look at the run every so often, e.g. 5s, as OpenMetrics with times since its start; "
         "without it one at its end",
     )
@@ -71,15 +72,3 @@ def _write(export: "Export", target: Path, name: str, text: "Iterable[str]") -> 
     from kvsim.metrics.result import write_whole
 
     return write_whole(target if export.single else target / name, (part.encode() for part in text))
-
-
-def _seconds(text: str) -> float:
-    from kvsim.units import parse_seconds
-
-    try:
-        value = parse_seconds(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    if value <= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no interval; write a time above 0, such as 5s")
-    return value

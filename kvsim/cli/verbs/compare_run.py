@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kvsim.cli.options import add_changes, add_output_options
+from kvsim.cli.options import add_changes, add_output_options, seconds
 
 if TYPE_CHECKING:
     from kvsim.study.recorded.compare import Row
@@ -32,7 +32,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--scrape-interval",
         metavar="SECONDS",
-        type=_seconds,
+        type=seconds,
         dest="interval_s",
         help="between scrapes that have no times of their own (default 15)",
     )
@@ -114,13 +114,3 @@ def _print(args: argparse.Namespace, found: "Compared") -> None:
 
 def _shown(rows: "tuple[Row, ...]") -> "list[Row]":
     return [row for row in rows if row.simulated is not None]
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text.removesuffix("s"))
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no time; write seconds above 0, such as 15")
-    return value

@@ -80,11 +80,15 @@ class Recording:
         self.memory.rest(0, cached_slots)
         if self.cache is not None:
             self.cache.residency.begins()
+        if self.addresses is not None:
+            self.addresses.note(0, (), stalled=True)
 
     def emptied(self, asked_ps: int, now_ps: int) -> None:
         """The cache was emptied, which somebody had asked for at `asked_ps`."""
         self.flushes.append((asked_ps, now_ps))
         self.memory.emptied(now_ps)
+        if self.addresses is not None:
+            self.addresses.note(now_ps, (), stalled=True)
 
     def over(self, now_ps: int) -> None:
         """The run is over: what was not handed over yet is now, where records are handed over."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kvsim.content import ENDLESS, Content
 from kvsim.errors import CheckError
-from kvsim.memory.held import HeldBooks
+from kvsim.memory.books.held import HeldBooks
 from kvsim.memory.paged import TABLE_ENTRY_BYTES
 from kvsim.memory.phases import PhaseMembers, phases_of
 from kvsim.memory.prefix.full import FullGroup

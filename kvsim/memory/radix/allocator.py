@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from kvsim.content import Content
 from kvsim.errors import CheckError
+from kvsim.memory.books.written import WrittenBooks
 from kvsim.memory.phases import phases_of
 from kvsim.memory.radix.interface import NoTree, PrefixTree
 from kvsim.memory.radix.leap import RowsLeap, unevicted
@@ -22,7 +23,6 @@ from kvsim.memory.radix.pool import SlotPool
 from kvsim.memory.radix.row import Row, audit_rows, checkpoint, leave_behind, unlock
 from kvsim.memory.radix.tree import RadixTree
 from kvsim.memory.residency import CacheListener
-from kvsim.memory.written import WrittenBooks
 from kvsim.request import Sequence
 from kvsim.step import Ask, Chunk, Grant, PoolUse, Short
 

@@ -1,7 +1,7 @@
 """Where regions lie and how they come to lie elsewhere: placing, growing, moving by parts, sliding together."""
 
 from kvsim.memory.addresses import AddressSpace, BuddySpace, Space
-from kvsim.memory.written import WrittenBooks
+from kvsim.memory.books.written import WrittenBooks
 from kvsim.request import Sequence
 from kvsim.step import Ask, Blocked, Short
 

@@ -10,7 +10,7 @@ from kvsim.reporting.finding import finding, ledger, legend, measured, shared, s
 from kvsim.reporting.tenants import tenant_table
 from kvsim.reporting.ttft import ttft_line
 
-_MARKS = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
+_MARKS = re.compile(r"([\\`*_{}\[\]<>#|~&!$])")
 
 
 def _files(source: Source, options: Options) -> Files:

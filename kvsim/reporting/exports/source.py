@@ -1,11 +1,10 @@
 """Reading what is to be exported: a run folder, or a comparison with one for each variant."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 from kvsim.errors import InputError
 from kvsim.metrics.result import Result
+from kvsim.metrics.run_files import read_object
 from kvsim.reporting.exports.interface import Source
 from kvsim.reporting.run_folder import SUMMARY, folder_names
 
@@ -20,26 +19,19 @@ def read_source(folder: str | Path) -> Source:
         raise InputError(
             f"{folder}: holds no {SUMMARY}; name a folder that `kvsim run -o DIR` or `kvsim compare -o DIR` wrote"
         )
-    variants = _variants(folder)
-    if variants is None:
+    summary = read_object(folder / SUMMARY)
+    if "axes" in summary:
+        raise InputError(
+            f"{folder}: is a sweep, whose runs keep no tables but runs.parquet; name a run or a comparison"
+        )
+    if "variants" not in summary:
         result = Result.load(folder, in_files=True)
         return Source(str(folder), result.name, [result])
-    parts = [folder / name for name in folder_names(variants)]
-    return Source(str(folder), _summary(folder)["scenario"], [Result.load(part, in_files=True) for part in parts])
-
-
-def _variants(folder: Path) -> list[str] | None:
-    """The names of the variants of a comparison, None of a run."""
-    variants = _summary(folder).get("variants")
-    return None if variants is None else [variant["name"] for variant in variants]
-
-
-def _summary(folder: Path) -> dict[str, Any]:
-    path = folder / SUMMARY
     try:
-        summary = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read as JSON ({error}); write the folder again") from error
-    if not isinstance(summary, dict):
-        raise InputError(f"{path}: is no object; write the folder again")
-    return summary
+        title, names = summary["scenario"], [variant["name"] for variant in summary["variants"]]
+    except (KeyError, TypeError) as error:
+        raise InputError(
+            f"{folder / SUMMARY}: is not what a comparison writes there ({type(error).__name__}: {error}); write the "
+            "folder again"
+        ) from error
+    return Source(str(folder), title, [Result.load(folder / name, in_files=True) for name in folder_names(names)])

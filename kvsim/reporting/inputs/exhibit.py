@@ -68,8 +68,8 @@ def sweep_exhibit(summary: Mapping[str, Any], folder: Path) -> Exhibit:
         findings=_reach(points, known),
         sheets=[Sheet(title="Points", columns=heads, bodies=[Body("", rows)], note=note)],
         figures=figures_in(folder),
-        notes=summary.get("notes", ()),
-        not_modelled=summary.get("not_modelled", ()),
+        notes=_texts(summary.get("notes")),
+        not_modelled=_texts(summary.get("not_modelled")),
     )
 
 

@@ -1,6 +1,5 @@
 """From the folders that a user names to what a report is about."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvsim.errors import InputError
 from kvsim.metrics.result import Result
+from kvsim.metrics.run_files import read_object
 from kvsim.reporting.inputs.exhibit import Exhibit, any_exhibit, sweep_exhibit
 from kvsim.reporting.run_folder import SUMMARY, folder_names
 
@@ -76,12 +76,19 @@ def load_subject(folders: Sequence[str | Path]) -> Subject:
 
 def _load(folder: Path) -> Subject:
     if (folder / SUMMARY).exists():
-        summary = _read(folder / SUMMARY)
-        if "variants" in summary:
-            return _comparison(summary, folder)
-        if "points" in summary and "axes" in summary:
-            exhibit = sweep_exhibit(summary, folder)
-            return Subject(name=exhibit.name, exhibits=[exhibit])
+        summary = read_object(folder / SUMMARY)
+        try:
+            if "variants" in summary:
+                return _comparison(summary, folder)
+            if "points" in summary and "axes" in summary:
+                exhibit = sweep_exhibit(summary, folder)
+                return Subject(name=exhibit.name, exhibits=[exhibit])
+        except (AttributeError, KeyError, TypeError) as error:
+            kind = "a comparison" if "variants" in summary else "a sweep"
+            raise InputError(
+                f"{folder / SUMMARY}: is not what {kind} writes there ({type(error).__name__}: {error}); write the "
+                "folder again"
+            ) from error
         result = Result.load(folder)
         return Subject(name=result.name, results=[result])
     if (folder / PLAN).exists():
@@ -94,7 +101,7 @@ def _load(folder: Path) -> Subject:
         return Subject(name=exhibit.name, exhibits=[exhibit])
     for file, kind in RECORDS.items():
         if (folder / file).exists():
-            exhibit = any_exhibit(_read(folder / file), kind, folder)
+            exhibit = any_exhibit(read_object(folder / file), kind, folder)
             return Subject(name=exhibit.name, exhibits=[exhibit])
     raise InputError(
         f"{folder}: holds nothing to report (no {SUMMARY}, {PLAN}, {', '.join(RECORDS)}); name a folder that "
@@ -115,13 +122,3 @@ def _comparison(summary: Mapping[str, Any], folder: Path) -> Subject:
 
         study = study_of(summary["study"])
     return Subject(name=summary["scenario"], results=results, study=study)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        record = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read as JSON ({error}); write the folder again") from None
-    if not isinstance(record, dict):
-        raise InputError(f"{path}: holds a {type(record).__name__}, not an object; write the folder again")
-    return record

@@ -57,8 +57,9 @@ def measured(expression: str, numbers: Numbers) -> float:
     return value * (UNITS[unit[1]] if unit else 1)
 
 
-def three_digits(number: float) -> str:
-    """A number as people read it: three digits count, of a count all do, and thousands are parted."""
+def significant(number: float) -> str:
+    """A number as an answer tells it: three digits count, below 1 too (`finding.three_digits` ends at hundredths), of a
+    count all do, and thousands are parted."""
     if isinstance(number, int) or not number:
         return f"{number:,.0f}"
     if abs(number) >= 1:
@@ -68,7 +69,7 @@ def three_digits(number: float) -> str:
 
 def _shown(expression: str, numbers: Numbers) -> str:
     unit = _UNIT.search(expression)
-    text = three_digits(measured(expression, numbers))
+    text = significant(measured(expression, numbers))
     return f"{text} {unit[1]}" if unit else text
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from kvsim.metrics.result import Result
 from kvsim.reporting.comparison import Row, comparison_table
 from kvsim.reporting.finding import expected, ledger, legend, measured, shared, sources, sources_of
-from kvsim.reporting.question.answer import three_digits
+from kvsim.reporting.question.answer import significant
 from kvsim.reporting.question.header import Question
 from kvsim.reporting.question.numbers import mean_of
 from kvsim.reporting.sweep.measures import KNOWN, Measure
@@ -39,7 +39,7 @@ class Beside:
             apart = f"{self.simulated - self.published:+.1f} points"
         else:
             apart = f"{100 * (self.simulated / self.published - 1):+.1f} %" if self.published else ""
-        return label, three_digits(self.published), three_digits(self.simulated), apart
+        return label, significant(self.published), significant(self.simulated), apart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +148,7 @@ def cliff_tables(record: Mapping[str, Any]) -> list[str]:
     marks = {record[key]: name for key, name in MARKS.items() if record[key] is not None}
     rows = []
     for rate in record["rates"]:
-        cells = [three_digits(scale * rate[name]) for name, _, scale in RATES]
+        cells = [significant(scale * rate[name]) for name, _, scale in RATES]
         rows.append([*cells, marks.get(rate["rate_per_s"], "")])
     return ["## All rates\n\n" + markdown_table([*(label for _, label, _ in RATES), "mark"], rows)]
 
@@ -206,4 +206,4 @@ def _label(row: Row) -> str:
 
 
 def _mean(spread: Mapping[str, float] | None, measure: Measure) -> str:
-    return "-" if spread is None else three_digits(measure.scale * mean_of(spread))
+    return "-" if spread is None else significant(measure.scale * mean_of(spread))

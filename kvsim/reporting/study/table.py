@@ -142,7 +142,7 @@ def in_short(study: Study, say: Callable[[Metric], str] = lambda metric: metric.
         parts = [
             f"{verdict} in {', '.join(labels)}"
             if verdict != "not distinguishable"
-            else f"{verdict} in {len(labels)}{' others' if len(groups['better'] + groups['worse']) else ' metrics'}"
+            else f"{verdict} in {_count(len(labels), others=bool(groups['better'] + groups['worse']))}"
             for verdict, labels in groups.items()
             if labels
         ]
@@ -152,6 +152,10 @@ def in_short(study: Study, say: Callable[[Metric], str] = lambda metric: metric.
             continue
         said.append(f"{variant.name} against {study.baseline}: {'; '.join(parts) or 'nothing to compare'}.")
     return said
+
+
+def _count(number: int, *, others: bool) -> str:
+    return f"{number} {'other' if others else 'metric'}{'' if number == 1 else 's'}"
 
 
 def basis(study: Study) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 
 from kvsim.content import Content
-from kvsim.memory.held import HeldBooks
+from kvsim.memory.books.held import HeldBooks
 from kvsim.memory.phases import phases_of
 from kvsim.memory.radix.interface import PrefixTree
 from kvsim.memory.radix.leap import RowsLeap, unevicted

@@ -2,10 +2,11 @@
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from kvsim.errors import InputError
+from kvsim.study.executors.interrupts import uninterrupted
 from kvsim.study.executors.opening import Workers
 from kvsim.version import __version__
 
@@ -35,16 +36,16 @@ def connected(cluster: str, jobs: int) -> Iterator[Workers]:
     # What goes wrong is told by what is raised; dask would tell it once more, and restarted workers as well.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     if cluster == LOCAL:
-        with (
-            LocalCluster(
-                n_workers=jobs,
-                threads_per_worker=1,
-                dashboard_address="127.0.0.1:0",
-                worker_dashboard_address=None,
-                silence_logs=logging.CRITICAL,
-            ) as local,
-            Client(local) as client,
-        ):
+        with ExitStack() as stack:
+            with uninterrupted():
+                local = LocalCluster(
+                    n_workers=jobs,
+                    threads_per_worker=1,
+                    dashboard_address="127.0.0.1:0",
+                    worker_dashboard_address=None,
+                    silence_logs=logging.CRITICAL,
+                )
+                client = stack.enter_context(Client(stack.enter_context(local)))
             yield _workers(client, f"{jobs} workers of a local cluster", KilledWorker)
         return
     try:

@@ -18,6 +18,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from kvsim.errors import RunError
+from kvsim.study.executors.interrupts import uninterrupted
 from kvsim.study.executors.worker import END, READY, serve
 
 MOST_LOSSES = 3
@@ -76,7 +77,8 @@ class ProcessExecutor(Executor):
             self._waiting.append(call)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, daemon=True)
-                self._thread.start()
+                with uninterrupted():
+                    self._thread.start()
         self._wake_up()
         return call.future
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kvsim.errors import InputError
-from kvsim.scenario.resolve import Scenario, load_all
+from kvsim.scenario.resolve import Scenario
+from kvsim.scenario.variants import every_variant
 from kvsim.study.executors import opened
 from kvsim.study.planning.candidates import TP, Choices, candidates_of, notes_on
 from kvsim.study.planning.cliff import Cliff, find_cliff
@@ -42,7 +43,7 @@ def plan(
 
     Raises InputError for goals, keys and values that are wrong, before anything runs.
     """
-    scenarios = _scenarios(scenario)
+    scenarios = every_variant(scenario)
     goals = goals_for(scenarios, slo)
     candidates = candidates_of(scenarios, choices or {})
     with opened(jobs=jobs, cluster=cluster) as workers:
@@ -77,7 +78,7 @@ def where_is_the_cliff(
     Raises InputError where there is more than one candidate or number of replicas, DoesNotFitError where there is no
     room for KV.
     """
-    scenarios = _scenarios(scenario)
+    scenarios = every_variant(scenario)
     counts = counts_of(replicas)
     candidates = candidates_of(scenarios, choices or {TP: [scenarios[0].settings.tensor_parallel]})
     if len(candidates) > 1 or len(counts or [1]) > 1:
@@ -114,13 +115,3 @@ def counts_of(replicas: Sequence[int] | None) -> list[int] | None:
     if not replicas or min(replicas) < 1:
         raise InputError(f"--replicas: {', '.join(map(str, replicas)) or 'none'}: give whole numbers of at least 1")
     return sorted(set(replicas))
-
-
-def _scenarios(given: Scenario | str | os.PathLike[str] | Mapping[str, Any] | Sequence[Scenario]) -> list[Scenario]:
-    if isinstance(given, Mapping):
-        given = Scenario.from_dict(given)
-    if isinstance(given, Scenario):
-        return [one for _, one in given.variants()] if given.variant is None else [given]
-    if isinstance(given, str | os.PathLike):
-        return load_all(given)
-    return list(given)

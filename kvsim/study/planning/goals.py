@@ -21,6 +21,7 @@ GOODPUT = "goodput"
 
 NAMES = (*(f"{latency}_{statistic}" for latency in LATENCIES for statistic in STATISTICS), *ENDS, GOODPUT)
 
+_SIGN = re.compile(r"[<>]")
 _FORM = re.compile(r"\s*(\w+)\s*([<>])=?\s*(\S.*?)\s*")
 
 
@@ -99,6 +100,8 @@ def check_goodput(goals: Sequence[Goal], slo: SloSettings) -> None:
 
 def _goal(part: str) -> Goal:
     form = _FORM.fullmatch(part)
+    if form is not None and len(_SIGN.findall(part)) > 1:
+        raise InputError(f"--slo: {part.strip()!r} is more than one goal; separate goals by commas")
     if form is None:
         raise InputError(f"--slo: {part.strip()!r} is no goal; write NAME<LIMIT, for example ttft_p99<1s")
     name, sign, limit = form[1], form[2], form[3]

@@ -7,13 +7,13 @@ its TPOT and E2E as they are.
 """
 
 import json
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from kvsim.metrics.result import Result
 from kvsim.study.recorded.measured import Column
+from kvsim.study.recorded.simulated import column_of
 
 PERCENTILES = (50, 90, 99)
 MILLI = 1e3
@@ -26,8 +26,8 @@ def bench_serve(result: Result) -> dict[str, Any]:
     Raises ValueError where no request arrived.
     """
     table = result.tables["requests"]
-    arrival_s, first_s, end_s = (_column(table, name) for name in ("arrival_s", "first_token_s", "end_s"))
-    outputs = _column(table, "generated_tokens")
+    arrival_s, first_s, end_s = (column_of(table, name) for name in ("arrival_s", "first_token_s", "end_s"))
+    outputs = column_of(table, "generated_tokens")
     if not len(arrival_s):
         raise ValueError("no request arrived")
     done = np.array([end == "finished" for end in table["end"]], dtype=bool)
@@ -106,7 +106,3 @@ def _most_at_once(start_s: Column, end_s: Column) -> int:
     change = np.concatenate([np.ones_like(start_s), -np.ones_like(end_s)])
     order = np.lexsort((change, moments))
     return int(np.cumsum(change[order]).max(initial=0))
-
-
-def _column(table: Mapping[str, Sequence[Any]], name: str) -> Column:
-    return np.array([np.nan if value is None else float(value) for value in table[name]], dtype=np.float64)

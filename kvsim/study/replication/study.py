@@ -24,6 +24,7 @@ from kvsim.study.replication.trust import batches_differ, judged, notes
 from kvsim.study.replication.warmup import WarmUp, found_warmup, of_warmup, with_warmup
 from kvsim.study.reporter import Progress
 from kvsim.study.seeds import replication_seed
+from kvsim.study.side_by_side import part_of
 from kvsim.study.statistics.intervals import Interval, mean_interval
 from kvsim.study.statistics.saturation import Queue
 from kvsim.study.statistics.sequential import BIAS, LEAST, more_replications, widest
@@ -117,7 +118,7 @@ def compare_with_intervals(
     firsts: list[First] = []
     into: Sequence[Pieces] = [Dropped() for _ in variants] if pieces is None else pieces
     for place, ((name, _), these) in enumerate(zip(variants, into, strict=True)):
-        first = observed_run(piece(place, 0), these, progress and _part(progress, place, total, name))
+        first = observed_run(piece(place, 0), these, progress and part_of(progress, place, total, name))
         first.result.name = name
         firsts.append(first)
     results = [first.result for first in firsts]
@@ -253,7 +254,3 @@ def _of_sessions(
     alone = [[first.replicate] for first in firsts]
     said = session_notes(groups, variants[0][1].settings.workload.trace or "")
     return _variants(results, found, alone, alone, baseline), groups.count, said
-
-
-def _part(progress: Progress, place: int, total: int, name: str) -> Progress:
-    return lambda fraction, _: progress((place + fraction) / total, name)

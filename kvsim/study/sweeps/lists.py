@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,35 +38,43 @@ def _json_lines(file: str, text: str) -> list[Point]:
             continue
         try:
             changes = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{file}:{number}: is not JSON ({error}); write an object a line") from None
         points.append(_point(file, number, changes))
     return points
 
 
 def _csv(file: str, text: str) -> list[Point]:
-    reader = csv.reader(text.splitlines(), skipinitialspace=True)
     keys: list[str] = []
     points = []
-    for cells in reader:
-        if not any(cell.strip() for cell in cells):
-            continue
+    for line, cells in _lines(file, text):
         if not keys:
             keys = [cell.strip() for cell in cells]
             if len(set(keys)) < len(keys) or not all(keys):
-                raise InputError(f"{file}:{reader.line_num}: a key is empty or comes twice; name each column once")
+                raise InputError(f"{file}:{line}: a key is empty or comes twice; name each column once")
             continue
         if len(cells) != len(keys):
             raise InputError(
-                f"{file}:{reader.line_num}: has {len(cells)} cells and the first line {len(keys)}; "
+                f"{file}:{line}: has {len(cells)} cells and the first line {len(keys)}; "
                 "give one a key, and quote values with commas"
             )
         try:
             changes = {key: parse_value(cell) for key, cell in zip(keys, cells, strict=True) if cell.strip()}
         except InputError:
-            raise InputError(f"{file}:{reader.line_num}: a cell is no YAML value; quote it") from None
-        points.append(_point(file, reader.line_num, changes))
+            raise InputError(f"{file}:{line}: a cell is no YAML value; quote it") from None
+        points.append(_point(file, line, changes))
     return points
+
+
+def _lines(file: str, text: str) -> Iterator[tuple[int, list[str]]]:
+    """The lines that are not empty, by number, in cells."""
+    reader = csv.reader(text.splitlines(), skipinitialspace=True)
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                yield reader.line_num, cells
+    except csv.Error as error:
+        raise InputError(f"{file}:{reader.line_num}: is not CSV ({error}); quote values with commas") from None
 
 
 def _point(file: str, number: int, changes: Any) -> Point:

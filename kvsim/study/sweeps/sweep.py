@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from kvsim.errors import InputError
 from kvsim.scenario.messages import Origin
-from kvsim.scenario.resolve import Scenario, load_all
+from kvsim.scenario.resolve import Scenario
+from kvsim.scenario.variants import every_variant
 from kvsim.study.executors import Workers, opened, outcomes
 from kvsim.study.store import Identity, Outcome, Store, digest, table_bytes
 from kvsim.study.sweeps.points import Point, grid, listed
@@ -153,7 +154,7 @@ def sweep(
     Raises InputError before anything runs: no points, a key or value that is wrong, a folder that holds something
     else, a cluster that cannot be reached.
     """
-    whole = planned(_scenarios(scenario), _points(grid, points), replications=replications, seed=seed)
+    whole = planned(every_variant(scenario), _points(grid, points), replications=replications, seed=seed)
     run_all(whole, jobs=jobs, cluster=cluster, folder=folder, resume=resume, progress=progress)
     return whole
 
@@ -214,16 +215,6 @@ def _counted(whole: Sweep, progress: Progress | None) -> Callable[[], None]:
 
     told()
     return told
-
-
-def _scenarios(given: Scenario | str | os.PathLike[str] | Mapping[str, Any] | Sequence[Scenario]) -> list[Scenario]:
-    if isinstance(given, Mapping):
-        given = Scenario.from_dict(given)
-    if isinstance(given, Scenario):
-        return [one for _, one in given.variants()] if given.variant is None else [given]
-    if isinstance(given, str | os.PathLike):
-        return load_all(given)
-    return list(given)
 
 
 def _points(

@@ -64,6 +64,7 @@ def test_markdown_has_every_row_of_the_table_and_what_is_not_modelled(comparison
 
 def test_a_hostile_name_stays_text():
     assert escaped("<script>alert(1)</script> | `x` *y*\nz") == (r"\<script\>alert(1)\</script\> \| \`x\` \*y\* z")
+    assert escaped("$x^2$") == r"\$x^2\$"  # a formula on some code hosts
 
 
 def test_the_registry_and_the_command_line_know_the_same_forms():
@@ -112,3 +113,17 @@ def test_a_folder_of_an_older_version_is_refused_with_the_file_and_the_column(fo
     path.write_bytes(b"PAR1")
     with pytest.raises(InputError, match=r"preemptions.parquet: is not a Parquet file"):
         read_source(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("summary", "message"),
+    [
+        ('{"schema": 1, "axes": [], "points": []}', "is a sweep, whose runs keep no tables"),
+        ('{"schema": 1, "variants": [1]}', "is not what a comparison writes there"),
+        ('{"schema": 1, "hit_rate": NaN}', "NaN is no JSON"),
+    ],
+)
+def test_a_summary_of_something_else_is_refused(tmp_path, summary, message):
+    (tmp_path / "summary.json").write_text(summary)
+    with pytest.raises(InputError, match=message):
+        read_source(tmp_path)

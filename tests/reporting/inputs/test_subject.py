@@ -100,7 +100,10 @@ def test_what_a_record_answers_is_the_finding_and_no_fact(tmp_path, file, key):
         ("other.json", "{}", "holds nothing to report"),
         ("plan.json", "{}", r"plan\.json: lacks 'scenario'; write the plan again"),
         ("plan.json", "[1]", r"plan\.json: holds a list, not an object"),
-        ("summary.json", "{", r"summary\.json: cannot be read as JSON"),
+        ("summary.json", "{", r"summary\.json: is not JSON"),
+        ("plan.json", '{"cost": NaN}', r"plan\.json: is not JSON \(NaN is no JSON\)"),
+        ("summary.json", '{"variants": [1]}', r"summary\.json: is not what a comparison writes there"),
+        ("summary.json", '{"points": [], "axes": [1]}', r"summary\.json: is not what a sweep writes there"),
         ("summary.json", '{"schema": 1}', r"summary\.json: holds no metrics of one run"),
     ],
 )

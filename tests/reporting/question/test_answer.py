@@ -3,7 +3,7 @@
 import pytest
 
 from kvsim.errors import InputError
-from kvsim.reporting.question.answer import answered, measured, three_digits
+from kvsim.reporting.question.answer import answered, measured, significant
 from kvsim.units import GIB
 
 NUMBERS = {
@@ -65,4 +65,4 @@ def test_a_number_that_is_not_there_is_an_error_that_quotes_the_place(form, mess
     ],
 )
 def test_three_digits_count(number, text):
-    assert three_digits(number) == text
+    assert significant(number) == text

@@ -8,7 +8,7 @@ from kvsim.errors import InputError
 from kvsim.study.executors import opened, outcomes
 from kvsim.study.executors.processes import LostWorkerError
 from kvsim.study.executors.serial import SerialExecutor
-from tests.study.executors.test_processes import die, refuse, square
+from tests.study.executors.test_processes import die, out_of_reach, refuse, square
 
 
 def test_one_job_is_this_process_itself():
@@ -75,3 +75,9 @@ def test_a_scheduler_that_cannot_be_reached_is_told_in_one_line(address, said, m
         pass
     assert str(error.value).startswith(f"--cluster {address}: {said}")
     assert "\n" not in str(error.value)
+
+
+def test_an_interrupt_never_reaches_the_workers_of_a_local_cluster():
+    pytest.importorskip("distributed", reason="needs the extra `cluster`")
+    with opened(cluster="local", jobs=1) as workers:
+        assert workers.executor.submit(out_of_reach).result()

@@ -27,6 +27,11 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def out_of_reach() -> bool:
+    """An interrupt does not get through to this process, whatever it does with one."""
+    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
 def refuse() -> None:
     raise RunError("it cannot be done")
 
@@ -34,6 +39,12 @@ def refuse() -> None:
 def test_map_gives_what_the_calls_give_in_their_order():
     with ProcessExecutor(2) as executor:
         assert list(executor.map(square, range(50))) == [number * number for number in range(50)]
+
+
+def test_an_interrupt_is_the_callers_business_from_the_first_moment_of_a_worker():
+    with ProcessExecutor(1) as executor:
+        assert executor.submit(out_of_reach).result()
+    assert not out_of_reach()
 
 
 def test_an_exception_of_a_call_comes_back_as_it_was():

@@ -80,10 +80,9 @@ class TreeLayout(Layout):
         sequence, allocator, book = journey.sequence, self._allocator, self._book
         written, owned = allocator.decodes.written_of(sequence), allocator.owned(sequence)
         shared = row.protected
-        own = book.rows.get(row, ())
-        if missing := owned - shared - len(own):
+        if missing := owned - shared - len(book.own(row)):
             book.take(row, missing)
-        own = book.rows[row] if owned > shared else book.freed[:0]
+        own = book.own(row)
         bands = bands_of(written, owned, journey.furthest, holding=DEAD if journey.done else USED)
         for low, high, kind in differences(self._noted.get(sequence.id, ()), bands):
             if high > shared:

@@ -39,6 +39,10 @@ class SlotBook:
 
     # Rows.
 
+    def own(self, row: "Holder") -> Slots:
+        """The slots of a row behind those of the tree. Pure."""
+        return self.rows.get(row) or array("q")
+
     def take(self, row: "Holder", slots: int) -> None:
         """A row gets so many slots more. Mutates."""
         self.rows.setdefault(row, array("q")).extend(self.free.take(slots))

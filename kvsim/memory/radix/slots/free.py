@@ -15,8 +15,8 @@ class FreeSlots:
     As in SGLang 0.5.23 (`mem_cache/allocator/token.py` and `paged.py`, without disaggregation, so unsorted): a new pool
     hands out in the order of its numbers. Freed slots go to the end of the queue where a page is one slot, and to its
     head where pages are larger, in either case in the order of the row that they come from. While results of a batch
-    are dealt with (`hold` to `let_go`) nothing comes free, and then all of it at once. SGLang's slot or page 0 is a
-    dummy outside the pool; slot 0 here is its first real one.
+    are dealt with (`hold` to `let_go`) nothing comes free, and then all of it at once (`free_group_begin`, `_end`).
+    SGLang's slot or page 0 is a dummy outside the pool; slot 0 here is its first real one.
     """
 
     def __init__(self, slots: int, page_size: int) -> None:

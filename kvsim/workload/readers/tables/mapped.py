@@ -65,7 +65,8 @@ class TableReader(BaseReader):
             if names[name] not in first:
                 raise intake.wrong(
                     f"column {names[name]} ({name}) is missing; the columns are {listed(first)}; "
-                    f"say which is which, for example --columns prompt={listed([next(iter(first), 'tokens_in')])}"
+                    f"say which is which: --columns {name}=ITS-NAME, or in a scenario workload.read.columns: "
+                    f"{{{name}: ITS-NAME}}"
                 )
         intake.ignored_columns = tuple(name for name in first if name not in names.values())
         digits = TIME_UNITS[intake.options.time_unit]

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from kvsim.errors import CheckError
-from kvsim.memory.written import WrittenBooks
+from kvsim.memory.books.written import WrittenBooks
 from kvsim.request import Sequence
 from kvsim.step import Chunk
 
