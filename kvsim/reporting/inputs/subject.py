@@ -95,9 +95,12 @@ def _load(folder: Path) -> Subject:
         from kvsim.reporting.inputs.planned import plan_exhibit
 
         try:
-            exhibit = plan_exhibit(_read(folder / PLAN), folder)
-        except KeyError as error:
-            raise InputError(f"{folder / PLAN}: lacks {error}; write the plan again with -o") from None
+            exhibit = plan_exhibit(read_object(folder / PLAN), folder)
+        except (AttributeError, KeyError, TypeError) as error:
+            raise InputError(
+                f"{folder / PLAN}: is not what a plan writes there ({type(error).__name__}: {error}); write the folder "
+                "again"
+            ) from error
         return Subject(name=exhibit.name, exhibits=[exhibit])
     for file, kind in RECORDS.items():
         if (folder / file).exists():

@@ -98,7 +98,7 @@ def test_what_a_record_answers_is_the_finding_and_no_fact(tmp_path, file, key):
     ("file", "text", "message"),
     [
         ("other.json", "{}", "holds nothing to report"),
-        ("plan.json", "{}", r"plan\.json: lacks 'scenario'; write the plan again"),
+        ("plan.json", "{}", r"plan\.json: is not what a plan writes there"),
         ("plan.json", "[1]", r"plan\.json: holds a list, not an object"),
         ("summary.json", "{", r"summary\.json: is not JSON"),
         ("plan.json", '{"cost": NaN}', r"plan\.json: is not JSON \(NaN is no JSON\)"),
