@@ -72,7 +72,7 @@ def _draw(axes: Any, results: Sequence[Result], key: str, scale: float) -> None:
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=(1, 2, 5, 10)))
     axes.margins(x=0.14, y=0.12)
     medians = [scale * result.metrics[key]["p50"] for result in results]
     place_names(axes, [short(result.name, 16) for result in results], list(zip(pools, medians, strict=True)))

@@ -53,7 +53,7 @@ def write_hit_curve(curve: HitCurve, record: dict[str, Any], folder: str | Path)
 
 
 def draw_hit_curve(curve: HitCurve) -> "Figure":
-    """Hit rate against size: LRU as a line, other policies at the sizes that were tried, joined where these are close."""
+    """Hit rate against size: LRU as a line, other policies at the sizes that were tried, joined where close."""
     import numpy as np
 
     prefixes = curve.prefixes
