@@ -35,6 +35,8 @@ MOST_SETTINGS = 3
 """From so many settings on, a line above the figure has no room for the rate that each keeps."""
 
 _PANEL, _TITLE = 1.0, 0.28
+_HIGH = 50
+"""Percent above which a number has its place below its point."""
 _TICK_LETTERS = 60
 """Letters of tick labels that fit below the figure."""
 
@@ -55,13 +57,15 @@ def draw_lines(sweep: Sweep, form: Shape, told: Sequence[Measure]) -> "Figure":
             _line(axes, axis, points, measure, look, name)
         values = [value for points in form.groups.values() for at in points for value in at.values(measure)]
         scale_of_values(axes, measure, values)
+        title = measure.title
         if measure is MET:
-            axes.axhline(MET_SHARE * MET.scale, color=PALE_INK, linewidth=0.6, linestyle=(0, (1, 2)), zorder=0)
+            title += f"; dotted: the {MET_SHARE * MET.scale:g} that a rate is kept by"
+            _within(axes, axis, list(form.groups.values()))
         _ticks(axes, axis)
         for look, kept in zip(LOOKS, knees, strict=False):
             if kept is not None:
                 axes.axvline(kept, color=look[0], linewidth=0.7, linestyle=(0, (4, 2)), zorder=0)
-        axes.set_title(measure.title, fontsize=8, fontweight="normal", pad=3)
+        axes.set_title(title, fontsize=8, fontweight="normal", pad=3)
         axes.tick_params(labelbottom=number == len(panels) - 1)
     axes.set_xlabel(labelled(axis))
     count = sweep.identity.replications
@@ -73,6 +77,26 @@ def draw_lines(sweep: Sweep, form: Shape, told: Sequence[Measure]) -> "Figure":
         legend(figure, axes)
     foot(figure, sweep)
     return figure
+
+
+def _within(axes: "Axes", axis: Axis, groups: Sequence[Sequence[At]]) -> None:
+    """The share that counts; of a single line also the numbers, as a percent decides."""
+    axes.axhline(MET_SHARE * MET.scale, color=PALE_INK, linewidth=0.6, linestyle=(0, (1, 2)), zorder=0)
+    for at in groups[0] if len(groups) == 1 else ():
+        met = at.mean(MET)
+        if met is not None:
+            place = (axis.number(at.changes.get(axis.key)), met)
+            below = met > _HIGH
+            axes.annotate(
+                three_digits(met),
+                place,
+                (0, -5 if below else 5),
+                textcoords="offset points",
+                ha="center",
+                va="top" if below else "bottom",
+                fontsize=7,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
+            )
 
 
 def _panels(axis: Axis, told: Sequence[Measure]) -> Sequence[Measure]:
