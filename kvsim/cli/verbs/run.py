@@ -34,8 +34,8 @@ def add(subparsers: Any) -> None:
         "--addresses",
         action="store_true",
         help="with -o, also write where every slot of the pool goes: addresses.parquet, one to two rows an output "
-        "token, up to four under a radix tree (70 bytes each in memory, 3 on disk), and a map of it; every step is "
-        "taken, none leapt: slower",
+        "token, and some more whenever the slots of a radix tree, which lie apart, are used again (70 bytes each in "
+        "memory, 3 on disk), and a map of it; every step is taken, none leapt: slower",
     )
     parser.add_argument(
         "--prompts",
