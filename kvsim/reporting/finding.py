@@ -6,6 +6,7 @@ from typing import Any
 from kvsim.metrics.requests.refusals import Refusals
 from kvsim.metrics.result import Result
 from kvsim.reporting.comparison import beside, waste_share
+from kvsim.study.notes import LEFT_RANGE, left_range_together
 from kvsim.units import GIB
 
 LEGEND = (
@@ -123,11 +124,21 @@ def ledger(result: Result) -> list[str]:
 
 def shared(lines: Sequence[Sequence[str]], results: Sequence[Result]) -> list[str]:
     """Every line once, in order; one that does not hold for all results names those it holds for."""
+    return shared_by([result.name for result in results], lines)
+
+
+def shared_by(names: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
+    """The same for whatever has these names."""
     said: dict[str, list[str]] = {}
-    for result, own in zip(results, lines, strict=True):
+    ranges = {
+        name: [line for line in own if line.startswith(LEFT_RANGE)] for name, own in zip(names, lines, strict=True)
+    }
+    for name, own in zip(names, lines, strict=True):
         for line in own:
-            said.setdefault(line, []).append(result.name)
-    return [line if len(names) == len(results) else f"{line} ({', '.join(names)})" for line, names in said.items()]
+            if not line.startswith(LEFT_RANGE):
+                said.setdefault(line, []).append(name)
+    whole = [line if len(of) == len(names) else f"{line} ({', '.join(of)})" for line, of in said.items()]
+    return [*whole, *left_range_together(ranges)]
 
 
 def straight(text: str) -> str:

@@ -1,11 +1,12 @@
 """What a reader of a run should know that only the run itself has shown."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kvsim.metrics.summary import Run
 from kvsim.request import PS_PER_S
 from kvsim.scenario.build import Simulation
 from kvsim.scenario.resolve import Scenario
+from kvsim.timing.fitted import HERE
 from kvsim.workload.readers.interface import Surveyed
 from kvsim.workload.sessions.drive import LoopTraffic
 from kvsim.workload.stream import GeneratedTraffic
@@ -32,9 +33,27 @@ def notes_of(scenario: Scenario, simulation: Simulation, outcome: Run) -> list[s
     ]
 
 
+LEFT_RANGE = "Step times leave the range that they were fitted to: "
+"""How a note begins that says so: one for each quantity, as several runs share some of them."""
+
+
+def left_range_together(told: Mapping[str, Sequence[str]]) -> list[str]:
+    """Such notes of several runs, by their names: each range once, with what the runs have, and which of them."""
+    said: dict[str, dict[str, list[str]]] = {}
+    for name, notes in told.items():
+        for note in notes:
+            fitted, _, there = note.removesuffix(".").partition(HERE)
+            said.setdefault(fitted, {}).setdefault(there, []).append(name)
+
+    def whose(there: str, names: Sequence[str]) -> str:
+        return there if len(names) == len(told) else f"{there} ({', '.join(names)})"
+
+    return [f"{fitted}{HERE}{', '.join(whose(*one) for one in those.items())}." for fitted, those in said.items()]
+
+
 def _left_range(outside: Sequence[str]) -> list[str]:
-    """A note that says what of the run lies outside the range that step times were fitted to."""
-    return [f"Step times leave the range that they were fitted to. {'; '.join(outside)}."] if outside else []
+    """Notes that say what of the run lies outside the range that step times were fitted to."""
+    return [f"{LEFT_RANGE}{one}." for one in outside]
 
 
 def _of_trace(scenario: Scenario, simulation: Simulation) -> list[str]:

@@ -20,6 +20,24 @@ QUANTITIES = {
 """What a run may leave the range in, step by step, in words."""
 
 
+_KERNELS = {"linear": "linear layers"}
+"""What people call a family of kernels, where that is not its name."""
+
+HERE = "; here "
+"""Between what was fitted, which many runs may leave, and what one of them has."""
+
+_WHEN = ((0.05, "seldom"), (0.5, "part of the time"), (0.95, "most of the time"), (1.0, "nearly all the time"))
+"""The part of the time up to which each word is said."""
+
+
+def kernel_text(family: str) -> str:
+    """A family of kernels in words: `linear layers in bf16`, `prefill attention by head`."""
+    name, _, kind = family.partition(":")
+    kind = kind.replace("_", " ")
+    how = f" {kind}" if kind.startswith("by ") else f" in {kind}" if kind else ""
+    return f"{_KERNELS.get(name, name.replace('_', ' '))}{how}"
+
+
 class Span(NamedTuple):
     """From `low` to `high`, both inside, as `family` was fitted."""
 
@@ -43,12 +61,18 @@ class Outside(NamedTuple):
     share: float | None
 
     def __str__(self) -> str:
+        """In words: what was fitted, `HERE`, and what there is, as coarsely as that several runs alike say the same."""
         low, high = (f"{end:,.0f}" for end in self.span[1:])
         seen = f"{low} to {high}" if low != high else f"{low} alone"
-        beyond = self.span.beyond(self.value)
-        times = "" if isinf(beyond) else f" {beyond:,.3g} times as far;"
-        when = "every step" if self.share is None else f"{100 * self.share:.2g} % of the time"
-        return f"{self.span.family}: {self.what} {self.value:,.0f} (fitted {seen};{times} {when})"
+        far = self.span.beyond(self.value)
+        times = "" if isinf(far) else f", {far:,.2g} times as far"
+        if self.share is None:
+            there = f"{self.value:,.0f} in every step"
+        else:
+            way = "up to" if self.value > self.span.high else "down to"
+            when = next(word for most, word in _WHEN if self.share <= most)
+            there = f"{way} {float(f'{self.value:.1e}'):,.0f} {when}"
+        return f"{kernel_text(self.span.family)}, fitted to {self.what} of {seen}{HERE}{there}{times}"
 
 
 @dataclass(frozen=True)

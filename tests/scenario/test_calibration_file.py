@@ -124,9 +124,12 @@ def test_a_run_that_leaves_what_was_measured_says_where(scenario, capsys):
 
     assert "context tokens" not in left()
     short = left("--set", "workload.prompt_tokens=20", "--set", "workload.output_tokens=20")
-    assert "paged_attention:bf16: context tokens a sequence 21 (fitted 256 to 65,536" in short
+    assert "paged attention in bf16, fitted to context tokens a sequence of 256 to 65,536; here down to 21 " in short
     blocks = left("--set", "allocator.block_size=256", "--set", "pool.blocks=64")
-    assert "paged_attention:bf16: slots a block 256 (fitted 0 to 128; 2 times as far; every step)" in blocks
+    assert (
+        "paged attention in bf16, fitted to slots a block of 0 to 128; here 256 in every step, 2 times as far."
+        in blocks
+    )
 
 
 def test_the_error_to_expect_is_not_that_of_the_shipped_calibration(scenario, capsys):

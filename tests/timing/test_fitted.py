@@ -88,11 +88,23 @@ def test_the_narrowest_family_names_the_span():
     assert narrowest([]) is None
 
 
-def test_a_person_reads_which_how_far_and_how_long():
-    assert str(Outside(Span("decode", 2, 65536), "context tokens a sequence", 131072, 0.345)) == (
-        "decode: context tokens a sequence 131,072 (fitted 2 to 65,536; 2 times as far; 34 % of the time)"
+def test_a_person_reads_which_kernel_how_far_and_how_long():
+    assert str(Outside(Span("decode_attention:bf16", 2, 65536), "context tokens a sequence", 131072, 0.345)) == (
+        "decode attention in bf16, fitted to context tokens a sequence of 2 to 65,536; here up to 130,000 part of the "
+        "time, 2 times as far"
     )
-    assert str(Outside(Span("prefill", 0, 0), "cached tokens", 512, 0.1)).endswith("(fitted 0 alone; 10 % of the time)")
+    assert str(Outside(Span("linear:bf16", 1024, 16384), "outputs", 151936, None)) == (
+        "linear layers in bf16, fitted to outputs of 1,024 to 16,384; here 151,936 in every step, 9.3 times as far"
+    )
+    assert str(Outside(Span("prefill_attention:by_head", 0, 0), "cached tokens", 512, 0.01)) == (
+        "prefill attention by head, fitted to cached tokens of 0 alone; here up to 510 seldom"
+    )
+    assert "here down to 8 most of the time" in str(Outside(Span("decode", 16, 99), "context", 8, 0.9))
+
+
+def test_runs_that_differ_by_a_percent_say_the_same():
+    span = Span("linear:bf16", 1, 2048)
+    assert len({str(Outside(span, "tokens in a step", 4001 + part, part / 100)) for part in range(6, 50)}) == 1
 
 
 def of(name, card="H100-SXM", **layout):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kvsim.cli.show import Justify, console, print_rows, print_text
 from kvsim.reporting.finding import sources_of
 from kvsim.reporting.plan.cliff_words import RULE, cliff_answer, cliff_columns
+from kvsim.reporting.plan.summary import plan_summary
 from kvsim.reporting.plan.table import Column, fitting, plan_columns
 from kvsim.reporting.plan.words import advice_lines, answer, how, latency, notes, price_label, sources
 
@@ -25,7 +26,7 @@ def print_plan(args: argparse.Namespace, plan: "Plan") -> None:
     name, _ = latency(plan, plan.rows[0])
     print_text(out, f"*: no other candidate that keeps up has less of both {price_label(plan)} and {name}.", "dim")
     out.print()
-    columns = plan_columns(plan)
+    columns = plan_columns(plan_summary(plan))
     _print_columns(args, out, columns)
     left_out = len(columns) - len(fitting(columns, out.width))
     if left_out:

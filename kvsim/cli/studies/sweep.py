@@ -52,7 +52,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--metrics",
         metavar="NAMES",
-        help="what is told of each point: waste_share, or columns of the runs, e.g. ttft_s.p99,steps",
+        help="what is told of each point: waste_share, met_share, or columns of the runs, e.g. ttft_s.p99,steps",
     )
     parser.add_argument(
         "-o",

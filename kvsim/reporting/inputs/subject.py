@@ -15,15 +15,16 @@ from kvsim.reporting.run_folder import SUMMARY, folder_names
 if TYPE_CHECKING:
     from kvsim.study.replication.study import Study
 
+PLAN = "plan.json"
+
 RECORDS = {
-    "plan.json": "plan",
     "cliff.json": "cliff",
     "diagnosis.json": "diagnosis",
     "check.json": "check",
     "validation.json": "validation",
     "hit_curve.json": "hit curve",
 }
-"""The file by which a folder that holds neither run nor study is known, and what people call it."""
+"""The file by which a folder that holds neither run, study nor plan is known, and what people call it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,13 +97,24 @@ def _load(folder: Path) -> Subject:
             ) from error
         result = Result.load(folder)
         return Subject(name=result.name, results=[result])
+    if (folder / PLAN).exists():
+        from kvsim.reporting.inputs.planned import plan_exhibit
+
+        try:
+            exhibit = plan_exhibit(read_object(folder / PLAN), folder)
+        except (AttributeError, KeyError, TypeError) as error:
+            raise InputError(
+                f"{folder / PLAN}: is not what a plan writes there ({type(error).__name__}: {error}); write the folder "
+                "again"
+            ) from error
+        return Subject(name=exhibit.name, exhibits=[exhibit])
     for file, kind in RECORDS.items():
         if (folder / file).exists():
             exhibit = any_exhibit(read_object(folder / file), kind, folder)
             return Subject(name=exhibit.name, exhibits=[exhibit])
     raise InputError(
-        f"{folder}: holds nothing to report (no {SUMMARY}, {', '.join(RECORDS)}); name a folder that `kvsim run`, "
-        "`compare`, `sweep` or `plan` wrote with -o"
+        f"{folder}: holds nothing to report (no {SUMMARY}, {PLAN}, {', '.join(RECORDS)}); name a folder that "
+        "`kvsim run`, `compare`, `sweep` or `plan` wrote with -o"
     )
 
 

@@ -21,7 +21,8 @@ README = "README.md"
 _OF_PLAN = f"""
 - `{PLAN}`: goals, every candidate, the best, what they gave on fresh seeds, and where the numbers come from
 - `{CANDIDATES}`: a row a candidate: its changes, whether it meets the goals with how many replicas and GPUs, its
-  costs in US dollars, the largest rate that it bears, what binds it and what to change next
+  costs in US dollars (by the million, of the traffic sent), the largest rate that it bears, what binds it and what to
+  change next
 - `{PARETO}.png`, `{PARETO}.svg`: cost against latency
 """
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from kvsim.metrics.result import SCHEMA
 from kvsim.reporting.plan.cliff_words import cliff_answer
-from kvsim.reporting.plan.words import COSTS, answer, best, notes, too_short
+from kvsim.reporting.plan.words import COSTS, answer, best, notes, sources, too_short
 from kvsim.study.planning.cliff import Cliff
 from kvsim.study.planning.goals import Goal
 from kvsim.study.planning.plan import Plan, Planned
@@ -23,7 +23,9 @@ def plan_summary(plan: Plan) -> dict[str, Any]:
         "seed": plan.seed,
         "replications": plan.replications,
         "tolerance": plan.tolerance,
-        "goals": [{"name": goal.name, "limit": goal.limit, "above": goal.above} for goal in plan.goals],
+        "goals": [
+            {"name": goal.name, "limit": goal.limit, "above": goal.above, "text": goal.text} for goal in plan.goals
+        ],
         "rate_per_s": plan.traffic.rate_per_s,
         "answer": answer(plan),
         "costs_are": COSTS,
@@ -38,6 +40,7 @@ def plan_summary(plan: Plan) -> dict[str, Any]:
         "verified": {name: _trial(trial, plan.goals) for name, trial in plan.verified.items()},
         "candidates": [candidate_row(plan, one) | {"pareto": one in front} for one in plan.rows],
         "notes": notes(plan),
+        "sources": sources(plan),
         "provenance": list(plan.provenance),
         "expected_error": [dict(error) for error in plan.expected_errors],
         "not_modelled": list(plan.not_modelled),
@@ -53,6 +56,7 @@ def candidate_row(plan: Plan, one: Planned) -> dict[str, Any]:
         "out": one.out,
         "replicas": one.replicas,
         "gpus": one.gpus,
+        "gpus_per_replica": one.candidate.gpus,
         "meets": one.meets,
         "at_rate": None if one.trial is None else _trial(one.trial, plan.goals),
         "usd_per_hour": one.cost("usd_per_hour"),

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 
-from kvsim.reporting.finding import sources_of, three_digits
+from kvsim.reporting.finding import shared_by, sources_of, three_digits
 from kvsim.reporting.front import front
+from kvsim.study.notes import LEFT_RANGE, left_range_together
 from kvsim.study.planning.goals import LATENCIES, Goal
 from kvsim.study.planning.plan import SAFETY, Plan, Planned
 from kvsim.study.planning.rates.sustained import LEAST_STAYS, Trial
 from kvsim.study.replication.trust import listed
+from kvsim.timing.fitted import HERE
 from kvsim.units import format_rate
 
 _IN_MS = ("tpot", "itl")
@@ -100,19 +102,24 @@ def advice_lines(plan: Plan) -> list[str]:
 def notes(plan: Plan) -> list[str]:
     """What is not simulated and why, what is not to be trusted, and what else the reader should know."""
     out = [f"{one.candidate.name} is out: {one.out.rstrip('.')}." for one in plan.rows if one.out is not None]
-    return [*out, *_too_short(plan), *plan.notes]
+    return [*out, *_too_short(plan), *_left_range(plan), *plan.notes]
+
+
+def _left_range(plan: Plan) -> list[str]:
+    """Where the step times of candidates are extrapolated: under the traffic, or else at the most that they bear."""
+    told = {}
+    for one in _tried(plan):
+        trials = [trial for trial in (_best_trial(one), one.trial) if trial is not None]
+        notes = [note for trial in trials for note in trial.notes if note.startswith(LEFT_RANGE)]
+        told[one.candidate.name] = list({note.partition(HERE)[0]: note for note in notes}.values())
+    return left_range_together(told)
 
 
 def too_short(one: Planned) -> float | None:
     """How many times as many requests it takes for a steady stretch to show; None where one shows, or nothing ran."""
-    best = None if one.sustained is None else one.sustained.best
+    best = _best_trial(one)
     stays = min((trial.stays for trial in (one.trial, best) if trial is not None), default=None)
     return None if stays is None or stays >= LEAST_STAYS else LEAST_STAYS / max(stays, 0.01)
-
-
-def bearing_text(number: float | None, one: Planned) -> str:
-    """What a candidate can bear, with a question mark where its runs are too short to trust it."""
-    return three_digits(number) + ("?" if number is not None and too_short(one) is not None else "")
 
 
 def _too_short(plan: Plan) -> list[str]:
@@ -135,10 +142,11 @@ COSTS = (
 
 
 def sources(plan: Plan) -> list[str]:
-    """Where the numbers come from and how far latencies are expected to be off, each line once."""
+    """Where the numbers come from and how far latencies are expected to be off, each line once; one that does not hold
+    for all candidates names those it holds for."""
     pairs = zip(plan.provenance, plan.expected_errors, strict=True)
-    lines = [line for provenance, error in pairs for line in sources_of(_without_pool(provenance), error)]
-    return list(dict.fromkeys(lines))
+    lines = [sources_of(_without_pool(provenance), error) for provenance, error in pairs]
+    return shared_by([one.candidate.name for one in _tried(plan)], lines)
 
 
 def how(plan: Plan) -> str:
@@ -149,6 +157,16 @@ def how(plan: Plan) -> str:
         f"screened (out: more than {SAFETY:g} times below the rate), then simulated: {runs} a trial, seed {plan.seed}; "
         f"largest rates to {plan.tolerance:.0%}"
     )
+
+
+def _tried(plan: Plan) -> list[Planned]:
+    """Those that were simulated, in their order."""
+    return [one for one in plan.rows if one.trial is not None]
+
+
+def _best_trial(one: Planned) -> Trial | None:
+    """At the largest rate that it bears."""
+    return None if one.sustained is None else one.sustained.best
 
 
 def _without_pool(provenance: object) -> dict[str, str]:

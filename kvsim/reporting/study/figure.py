@@ -93,7 +93,7 @@ def _trust(study: Study) -> list[str]:
     short = [variant.name for variant in study.variants if variant.trusted is False and not variant.saturated]
     said = []
     if full:
-        said.append(f"Saturated, so that numbers grow with the length of the run: {listed(full)}.")
+        said.append(f"Saturated, so that numbers depend on the length of the run: {listed(full)}.")
     if short:
         said.append(f"Intervals not to be trusted, as the run is too short: {listed(short)}.")
     return said

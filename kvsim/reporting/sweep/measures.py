@@ -1,6 +1,6 @@
 """What is told of the points of a sweep: columns of its runs, under the names people know them by."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -30,12 +30,15 @@ class Measure:
 
     def of(self, row: Mapping[str, Any]) -> float | None:
         """Its number in a run's row, in its unit; None where it has none."""
-        value = _waste(row) if self.name == WASTE else row.get(self.name)
+        value = _MADE[self.name](row) if self.name in _MADE else row.get(self.name)
         return value * self.scale if isinstance(value, int | float) else None
 
 
 WASTE = "waste_share"
 """Not a column: of the slots neither free nor cached, the share that holds no valid KV of a live request."""
+
+MET = Measure("met_share", "within goals", "%", 100, "high")
+"""Not a column: of the requests that finish, the share that meets every goal; only where goals are set."""
 
 GOODPUT = Measure("goodput_per_s", "goodput", "/s", 1, "high")
 OUTPUT = Measure("output_tokens_per_s", "output tokens", "/s", 1, "high")
@@ -62,6 +65,7 @@ KNOWN: Mapping[str, Measure] = {
         Measure("e2e_s.p99", "E2E p99", "s", 1, "low"),
         OUTPUT,
         GOODPUT,
+        MET,
     )
 }
 """Measures with names of their own; any other column of the runs has its name."""
@@ -69,7 +73,7 @@ KNOWN: Mapping[str, Measure] = {
 OF_RUNS = ("run", "replication", "seed", "queue_growth", "queue_growth_error")
 """Columns of numbers that are no metrics."""
 
-TOLD = (TTFT.name, OUTPUT.name, GOODPUT.name, WASTE, "tpot_s.p99", "preemptions", "hit_rate", "mean_running")
+TOLD = (TTFT.name, OUTPUT.name, GOODPUT.name, MET.name, WASTE, "tpot_s.p99", "preemptions", "hit_rate", "mean_running")
 """What is told unless somebody chooses, most wanted first; those that no run has are left out."""
 
 
@@ -84,7 +88,7 @@ def check_measures(sweep: Sweep, names: Sequence[str]) -> None:
     """Raise InputError for the first name that no run of this sweep can have, done or not."""
     classes = dict.fromkeys(name for run in sweep.runs for name in run.scenario.settings.slo.classes or ())
     axes = (one.key for one in sweep.axes if one.numbers is not None)
-    columns = [WASTE, *metric_names(list(classes)), *axes, *OF_RUNS]
+    columns = [*_MADE, *metric_names(list(classes)), *axes, *OF_RUNS]
     for name in names:
         if name not in columns and not name.startswith(OF_TENANTS):
             near = closest(name, columns)
@@ -95,3 +99,12 @@ def check_measures(sweep: Sweep, names: Sequence[str]) -> None:
 def _waste(row: Mapping[str, Any]) -> float | None:
     share = {name: row.get(f"mean_share.{name}") for name in CLASSES}
     return None if None in share.values() else waste_share({"mean_share": share})
+
+
+def _met(row: Mapping[str, Any]) -> float | None:
+    good, finished = row.get(GOODPUT.name), row.get("requests_per_s")
+    return None if good is None or not finished else float(good / finished)
+
+
+_MADE: Mapping[str, Callable[[Mapping[str, Any]], float | None]] = {WASTE: _waste, MET.name: _met}
+"""Measures that are made of several columns."""

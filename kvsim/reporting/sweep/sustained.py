@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from kvsim.reporting.sweep.measures import GOODPUT
+from kvsim.reporting.sweep.measures import GOODPUT, MET
 from kvsim.reporting.sweep.points import At
 from kvsim.study.sweeps.sweep import Sweep
 from kvsim.study.values import Axis, shown
@@ -100,6 +100,5 @@ def _keeps(at: At) -> bool | None:
         return None
     if at.saturated or any(row["rejected"] or row["aborted"] for row in at.rows):
         return False
-    good = at.mean(GOODPUT)
-    finished = sum(row["requests_per_s"] or 0.0 for row in at.rows) / len(at.rows)
-    return good is None or good >= MET_SHARE * finished
+    met = at.mean(MET)
+    return met is None or met >= MET_SHARE * MET.scale

@@ -74,8 +74,8 @@ def test_any_other_record_is_facts_and_tables(tmp_path):
         "candidates": [{"gpu": "H100", "cost": {"per_hour": 2.5}}, {"gpu": "A100", "tokens": 1_000_000}],
         "notes": ["prices are yours"],
     }
-    (tmp_path / "plan.json").write_text(json.dumps(record))
-    (tmp_path / "pareto.svg").write_text("<svg></svg>")
+    (tmp_path / "check.json").write_text(json.dumps(record))
+    (tmp_path / "bars.svg").write_text("<svg></svg>")
     [exhibit] = load_subject([tmp_path]).exhibits
     candidates, facts = exhibit.sheets
     assert [[cell.text for cell in row] for row in facts.rows] == [
@@ -88,11 +88,11 @@ def test_any_other_record_is_facts_and_tables(tmp_path):
         ["H100", "2.500", "-"],
         ["A100", "-", "1,000,000"],
     ]
-    assert (exhibit.name, exhibit.kind, exhibit.notes) == ("cheapest", "plan", ["prices are yours"])
+    assert (exhibit.name, exhibit.kind, exhibit.notes) == ("cheapest", "check", ["prices are yours"])
 
 
 @pytest.mark.parametrize(
-    ("file", "key"), [("plan.json", "answer"), ("cliff.json", "answer"), ("diagnosis.json", "verdict")]
+    ("file", "key"), [("hit_curve.json", "answer"), ("cliff.json", "answer"), ("diagnosis.json", "verdict")]
 )
 def test_what_a_record_answers_is_the_finding_and_no_fact(tmp_path, file, key):
     (tmp_path / file).write_text(json.dumps({key: "It breaks at 2/s.", "seed": 0}))
@@ -106,6 +106,7 @@ def test_what_a_record_answers_is_the_finding_and_no_fact(tmp_path, file, key):
     ("file", "text", "message"),
     [
         ("other.json", "{}", "holds nothing to report"),
+        ("plan.json", "{}", r"plan\.json: is not what a plan writes there"),
         ("plan.json", "[1]", r"plan\.json: holds a list, not an object"),
         ("summary.json", "{", r"summary\.json: is not JSON"),
         ("plan.json", '{"cost": NaN}', r"plan\.json: is not JSON \(NaN is no JSON\)"),

@@ -182,7 +182,7 @@ def test_the_figure_says_whose_numbers_not_to_trust_and_what_its_colours_mean():
     results = [fake_result(name) for name in ("naive", "paged", "slow")]
     figure = study_figure(crowded(), results)
     said = " ".join(text.get_text() for text in figure.texts)
-    assert "Saturated, so that numbers grow with the length of the run: slow." in said
+    assert "Saturated, so that numbers depend on the length of the run: slow." in said
     assert "Intervals not to be trusted, as the run is too short: paged." in said
     key = [text.get_text() for text in figure.legends[0].get_texts()]
     assert key == ["better", "worse", "baseline, or not distinguishable", "saturated: no interval"]

@@ -213,3 +213,26 @@ def test_waste_is_the_share_of_what_is_taken_that_holds_nothing():
     [waste] = measures([], ["waste_share"])
     assert waste.of({f"mean_share.{name}": share for name, share in shares.items()}) == pytest.approx(100 / 6)
     assert waste.of({}) is None
+
+
+def test_the_share_within_the_goals_says_in_table_and_figure_why_a_rate_is_not_kept():
+    """Goodput alone does not: its last decimals, and how many come in a window, hide a percent."""
+    sweep = made_up(ONE)
+    for run, good in zip(sweep.runs, (1.0, 1.97, 0.6), strict=True):
+        sweep.outcomes[run.key]["metrics"]["goodput_per_s"] = good
+    told = measures(sweep.rows)
+    [within] = [one for one in told if one.name == "met_share"]
+    assert (within.label, within.unit) == ("within goals", "%")
+    assert [within.of(row) for row in sweep.rows] == pytest.approx([100, 98.5, 20])
+    assert [point["metrics"]["met_share"]["mean"] for point in sweep_summary(sweep)["points"]] == pytest.approx(
+        [1.0, 0.985, 0.2]
+    )
+    figure = drawn(sweep)
+    panel = next(axes for axes in figure.axes if axes.get_title(loc="left").startswith("within goals"))
+    assert [text.get_text() for text in panel.texts] == ["100", "98.5", "20.0"]
+    assert any(list(line.get_ydata()) == [99, 99] for line in panel.lines)
+    assert "dashed: the largest rate kept; 1/s is kept, 2/s is not" in [text.get_text() for text in figure.texts]
+
+
+def test_without_goals_there_is_no_share_within_them():
+    assert "met_share" not in [one.name for one in measures(made_up(ONE).rows)]

@@ -17,9 +17,14 @@ P50, P99 = "#0072B2", "#E69F00"
 PANELS = (("TPOT (ms)", "tpot_s", 1000.0), ("TTFT (s)", "ttft_s", 1.0))
 
 
+LARGER = 1.05
+"""Pools closer to each other than this ratio differ by rounding to blocks and the like: there is nothing to weigh."""
+
+
 def has_trade_off(results: Sequence[Result]) -> bool:
-    """The pools differ, and at least two runs have latencies to compare."""
-    return len({result.metrics["pool_tokens"] for result in _timed(results)}) > 1
+    """At least two runs have latencies to compare, and the largest of their pools is `LARGER` than the smallest."""
+    pools = [result.metrics["pool_tokens"] for result in _timed(results)]
+    return bool(pools) and max(pools) >= LARGER * min(pools)
 
 
 def trade_off(results: Sequence[Result]) -> "Figure":
@@ -57,7 +62,7 @@ def _timed(results: Sequence[Result]) -> list[Result]:
 
 
 def _draw(axes: Any, results: Sequence[Result], key: str, scale: float) -> None:
-    from matplotlib.ticker import LogLocator, NullLocator
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     pools = [result.metrics["pool_tokens"] / 1000 for result in results]
     for name, colour, marker in (("p50", P50, "o"), ("p99", P99, "^")):
@@ -67,6 +72,7 @@ def _draw(axes: Any, results: Sequence[Result], key: str, scale: float) -> None:
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=(1, 2, 5, 10)))
     axes.margins(x=0.14, y=0.12)
     medians = [scale * result.metrics[key]["p50"] for result in results]
     place_names(axes, [short(result.name, 16) for result in results], list(zip(pools, medians, strict=True)))

@@ -1,6 +1,7 @@
 """The figure of a hit curve: what each size finds, what the ideal is, and where most of it is reached."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,9 @@ COLOURS: Mapping[str, str] = {
 MARKERS = " sv^Dx."
 """One a policy, in the order of `COLOURS`: told apart without colours too."""
 LRU_ON_TOP = 3
+FARTHEST = 2.0
+"""Sizes that are at most so many times apart are joined; where they are farther apart, straight lines would say what
+nobody measured."""
 
 
 def write_hit_curve(curve: HitCurve, record: dict[str, Any], folder: str | Path) -> list[Path]:
@@ -49,13 +53,14 @@ def write_hit_curve(curve: HitCurve, record: dict[str, Any], folder: str | Path)
 
 
 def draw_hit_curve(curve: HitCurve) -> "Figure":
-    """Hit rate against size: LRU as a line, other policies at the sizes that were tried."""
+    """Hit rate against size: LRU as a line, other policies at the sizes that were tried, joined where close."""
     import numpy as np
 
     prefixes = curve.prefixes
     with house_style():
         figure = new_figure(3.55)
         axes = figure.add_axes((0.115, 0.245, 0.86, 0.53))
+        dense = _dense(curve.sizes_blocks)
         least, most = min(curve.sizes_blocks), max(prefixes.distinct_blocks, *curve.sizes_blocks)
         for (policy, colour), marker in zip(COLOURS.items(), MARKERS, strict=True):
             shown = [100 * rate.blocks for rate in curve.rates.get(policy, ())]
@@ -64,9 +69,8 @@ def draw_hit_curve(curve: HitCurve) -> "Figure":
                 every = [100 * curve.lru.rate(int(size)).blocks for size in line]
                 axes.plot(line, every, color=colour, label=policy, zorder=LRU_ON_TOP)
             elif shown:
-                axes.plot(
-                    curve.sizes_blocks, shown, color=colour, marker=marker, markersize=3, linewidth=0.8, label=policy
-                )
+                joined = {"linewidth": 0.8, "markersize": 3} if dense else {"linestyle": "none", "markersize": 4.5}
+                axes.plot(curve.sizes_blocks, shown, color=colour, marker=marker, label=policy, **joined)
         ideal = 100 * curve.lru.ideal.blocks
         axes.axhline(ideal, color=PALE_INK, linestyle="--", linewidth=0.7)
         axes.text(least, ideal, f"ideal {ideal:.1f} %", fontsize=7, color=PALE_INK, va="bottom")
@@ -93,6 +97,10 @@ def draw_hit_curve(curve: HitCurve) -> "Figure":
         lines = foot_text(text)
         write_foot(figure, lines)
     return figure
+
+
+def _dense(sizes: Sequence[int]) -> bool:
+    return len(sizes) > 1 and all(large <= FARTHEST * small for small, large in pairwise(sizes))
 
 
 def _finding(curve: HitCurve, knee: int | None) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kvsim.reporting.finding import three_digits
-from kvsim.reporting.style import new_figure
+from kvsim.reporting.style import PALE_INK, new_figure
 from kvsim.reporting.sweep.figures.common import (
     AXIS,
     LOOKS,
@@ -18,10 +18,10 @@ from kvsim.reporting.sweep.figures.common import (
     scale_of_values,
     wide,
 )
-from kvsim.reporting.sweep.measures import Measure
+from kvsim.reporting.sweep.measures import GOODPUT, MET, Measure
 from kvsim.reporting.sweep.points import At
 from kvsim.reporting.sweep.shape import Shape
-from kvsim.reporting.sweep.sustained import RATE, sustained
+from kvsim.reporting.sweep.sustained import MET_SHARE, RATE, sustained
 from kvsim.study.sweeps.sweep import Sweep
 from kvsim.study.values import Axis, shown
 
@@ -35,13 +35,16 @@ MOST_SETTINGS = 3
 """From so many settings on, a line above the figure has no room for the rate that each keeps."""
 
 _PANEL, _TITLE = 1.0, 0.28
+_HIGH = 50
+"""Percent above which a number has its place below its point."""
 _TICK_LETTERS = 60
 """Letters of tick labels that fit below the figure."""
 
 
 def draw_lines(sweep: Sweep, form: Shape, told: Sequence[Measure]) -> "Figure":
     """The mean of the replications at each point, in a band from the least to the most of them."""
-    axis, panels = form.axes[0], told[:MOST_PANELS]
+    axis = form.axes[0]
+    panels = _panels(axis, told)
     named = [name for name in form.groups if name]
     head, below = head_inches(named), AXIS + foot_inches(sweep)
     height = head + len(panels) * (_TITLE + _PANEL) + below
@@ -54,11 +57,15 @@ def draw_lines(sweep: Sweep, form: Shape, told: Sequence[Measure]) -> "Figure":
             _line(axes, axis, points, measure, look, name)
         values = [value for points in form.groups.values() for at in points for value in at.values(measure)]
         scale_of_values(axes, measure, values)
+        title = measure.title
+        if measure is MET:
+            title += f"; dotted: the {MET_SHARE * MET.scale:g} that a rate is kept by"
+            _within(axes, axis, list(form.groups.values()))
         _ticks(axes, axis)
         for look, kept in zip(LOOKS, knees, strict=False):
             if kept is not None:
                 axes.axvline(kept, color=look[0], linewidth=0.7, linestyle=(0, (4, 2)), zorder=0)
-        axes.set_title(measure.title, fontsize=8, fontweight="normal", pad=3)
+        axes.set_title(title, fontsize=8, fontweight="normal", pad=3)
         axes.tick_params(labelbottom=number == len(panels) - 1)
     axes.set_xlabel(labelled(axis))
     count = sweep.identity.replications
@@ -70,6 +77,34 @@ def draw_lines(sweep: Sweep, form: Shape, told: Sequence[Measure]) -> "Figure":
         legend(figure, axes)
     foot(figure, sweep)
     return figure
+
+
+def _within(axes: "Axes", axis: Axis, groups: Sequence[Sequence[At]]) -> None:
+    """The share that counts; of a single line also the numbers, as a percent decides."""
+    axes.axhline(MET_SHARE * MET.scale, color=PALE_INK, linewidth=0.6, linestyle=(0, (1, 2)), zorder=0)
+    for at in groups[0] if len(groups) == 1 else ():
+        met = at.mean(MET)
+        if met is not None:
+            place = (axis.number(at.changes.get(axis.key)), met)
+            below = met > _HIGH
+            axes.annotate(
+                three_digits(met),
+                place,
+                (0, -5 if below else 5),
+                textcoords="offset points",
+                ha="center",
+                va="top" if below else "bottom",
+                fontsize=7,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
+            )
+
+
+def _panels(axis: Axis, told: Sequence[Measure]) -> Sequence[Measure]:
+    """The first measures; over the rate the share within the goals goes before goodput, as it says which are kept."""
+    if axis.key == RATE and MET in told and GOODPUT in told:
+        told = [one for one in told if one is not MET]
+        told.insert(told.index(GOODPUT), MET)
+    return told[:MOST_PANELS]
 
 
 def _line(axes: "Axes", axis: Axis, points: Sequence[At], measure: Measure, look: Look, name: str) -> None:

@@ -53,7 +53,8 @@ class Trial:
     """What became of a candidate at one rate: `values` are the means of what the goals are about, in their order.
 
     `growth` is the share of the arrivals by which the queue grew (None: the runs show no steady stretch); `runs` are
-    the metrics of each replication; `served` is what leaves at this rate, by which costs are reckoned.
+    the metrics of each replication; `served` is what leaves at this rate, by which costs are reckoned;
+    `notes` are what the runs say of themselves, each once.
     """
 
     rate_per_s: float
@@ -63,6 +64,7 @@ class Trial:
     growth: float | None
     runs: Sequence[Mapping[str, Any]]
     served: Served | None = None
+    notes: Sequence[str] = ()
 
     @property
     def borne(self) -> bool:
@@ -207,6 +209,7 @@ def _trial(rate: float, runs: Sequence[Replicate], goals: Sequence[Goal], *, ses
         growth=None if queue is None else queue.growth,
         runs=[run.metrics for run in runs],
         served=None if saturated else _served(rate, runs, sessions=sessions),
+        notes=list(dict.fromkeys(note for run in runs for note in run.notes)),
     )
 
 

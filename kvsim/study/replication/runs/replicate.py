@@ -1,6 +1,6 @@
 """One replication as a piece of work: what it needs, what it sends back, and the seam through which it goes."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -54,7 +54,8 @@ class Replicate:
     where the window is not one stretch. `waiting` and `present` are the mean queue, and the requests in the system, in
     equal slices of the window, `arrivals` how many came in it. `settles`: the window ends while requests still arrive,
     so that it shows a steady state, if there is one. Of the whole run: `sessions` is how many began (a request that
-    stands alone is one), `served_tokens` the output of all requests but those that were refused or given up, whole.
+    stands alone is one), `served_tokens` the output of all requests but those that were refused or given up, each
+    whole, `notes` what the run says of itself.
     """
 
     seed: int
@@ -66,6 +67,7 @@ class Replicate:
     settles: bool
     sessions: int = 0
     served_tokens: int = 0
+    notes: Sequence[str] = ()
     wall_s: float = field(default=0.0, compare=False)
 
 
@@ -119,6 +121,7 @@ def replicate_of(result: Result, observing: Observing) -> Replicate:
         settles=bool(whole and steady),
         sessions=_begun(requests["session"]),
         served_tokens=int(requests["served_tokens"].sum()),
+        notes=tuple(result.notes),
         wall_s=result.wall_s or 0.0,
     )
 

@@ -1,5 +1,7 @@
 """The figure of pools of different sizes: a point for each run, and nothing where there is nothing to weigh."""
 
+from itertools import pairwise
+
 import pytest
 
 from kvsim.reporting.figures.latency.trade_off import has_trade_off, trade_off
@@ -34,6 +36,26 @@ def test_equal_pools_have_no_trade_off(tmp_path):
         trade_off(alike)
     names = {path.name for path in write_comparison("alike", alike, tmp_path)}
     assert "trade_off.png" not in names
+
+
+def test_pools_that_differ_by_rounding_have_no_trade_off():
+    assert not has_trade_off([sized("blocks", 41_408, 0.05), sized("pages", 41_366, 0.1)])
+    assert has_trade_off([sized("blocks", 42_000, 0.05), sized("more", 44_100, 0.1)])
+
+
+@pytest.mark.parametrize("large", [42_500, 80_000, 1_234_567])
+def test_no_two_labels_of_an_axis_overlap(large):
+    figure = trade_off([sized("small", 40_000, 0.05), sized("large", large, 0.1)])
+    figure.canvas.draw()
+    for axes in figure.axes:
+        low, high = axes.get_xlim()
+        boxes = [
+            label.get_window_extent()
+            for at, label in zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
+            if low <= at <= high
+        ]
+        assert len(boxes) > 1
+        assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
 def test_a_comparison_of_pools_that_differ_writes_it(tmp_path):
