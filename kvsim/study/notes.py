@@ -98,6 +98,11 @@ def _of_trace(scenario: Scenario, simulation: Simulation) -> list[str]:
             "The trace records sessions, and this run sends every call at its recorded time. workload.sessions: {loop: "
             "closed} waits for the answers, and takes tenants, classes and cancellations along."
         )
+    elif traffic.ignores_tags:
+        said.append(
+            "The trace tells tenants or priorities, and this run leaves them out. workload.sessions: {loop: open} takes "
+            "them along, at the recorded times."
+        )
     if traffic.stands_alone:
         said.append("The trace records no sessions: every request stands alone, and none waits for another.")
     return said

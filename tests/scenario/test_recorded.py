@@ -82,7 +82,7 @@ def test_a_stepwise_run_is_the_same_to_the_bit(talks):
 
 def test_sessions_begin_by_arrivals_or_at_clients(talks):
     by_process = of(talks, {}, arrivals={"process": "constant"}, rate="2/s")
-    assert by_process.describe()["arrivals"] == {"process": "constant", "rate_per_s": 2.0} or by_process.describe()
+    assert by_process.describe()["arrivals"] == {"process": "constant", "rate": 2.0}
     by_clients = of(talks, clients={"count": 2, "ramp": "1s", "think": "4s"})
     assert by_clients.describe()["clients"] == {"clients": 2, "ramp_s": 1.0}
 
@@ -102,6 +102,15 @@ def test_a_run_that_does_not_follow_the_sessions_of_its_trace_says_so(tmp_path):
     assert any(note.startswith(said) for note in run(scenario(str(path))).notes)
     for followed in (run(scenario(str(path), {"loop": "open"})), run(scenario("azure-conv-2023", requests=3))):
         assert not any(note.startswith(said) for note in followed.notes)
+
+
+def test_a_run_that_leaves_tenants_out_says_so_and_how_they_come_along(tmp_path):
+    path = tmp_path / "calls.csv"
+    path.write_text("arrival_s,prompt_tokens,output_tokens,tenant\n0,30,3,a\n1,40,4,b\n")
+    alone, followed = run(scenario(str(path))), run(scenario(str(path), {"loop": "open"}))
+    said = "The trace tells tenants or priorities, and this run leaves them out."
+    assert [any(note.startswith(said) for note in one.notes) for one in (alone, followed)] == [True, False]
+    assert [list(one.tables["requests"]["tenant"]) for one in (alone, followed)] == [[None, None], ["a", "b"]]
 
 
 def test_a_sample_by_session_needs_no_loop(talks):

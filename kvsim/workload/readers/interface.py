@@ -186,6 +186,8 @@ class Surveyed(ABC):
     """It would follow sessions, and the trace has none."""
     ignores_sessions = False
     """The trace has sessions, and this does not follow them."""
+    ignores_tags = False
+    """The trace tells tenants or priorities, and this does not take them along."""
 
     @abstractmethod
     def survey(self) -> Report:

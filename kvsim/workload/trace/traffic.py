@@ -14,6 +14,7 @@ from kvsim.workload.readers import READERS
 from kvsim.workload.readers.files.source import Source
 from kvsim.workload.readers.interface import Call, Identity, Intake, OnBadRow, Reader, Report, Row, Surveyed
 from kvsim.workload.readers.options import ReadOptions
+from kvsim.workload.readers.request import TraceRequest
 from kvsim.workload.streams import Streams
 from kvsim.workload.trace.contents import prompt_contents, prompt_layers
 from kvsim.workload.trace.files import nothing_kept, opened, trace_path
@@ -94,9 +95,16 @@ class TraceTraffic(Surveyed):
     @property
     def ignores_sessions(self) -> bool:  # type: ignore[override]
         """See `Surveyed`; by the first rows of the trace."""
+        return any(request.session and request.after for request in self._peeked())
+
+    @property
+    def ignores_tags(self) -> bool:  # type: ignore[override]
+        """See `Surveyed`; by the first rows of the trace."""
+        return any(request.tenant or request.priority for request in self._peeked())
+
+    def _peeked(self) -> Iterator[TraceRequest]:
         reader, source = opened(self._path, self.trace, self._format)
-        intake = Intake(self.trace, "drop", self._options)
-        return any(request.session and request.after for request in islice(reader.requests(source, intake), _PEEKED))
+        return islice(reader.requests(source, Intake(self.trace, "drop", self._options)), _PEEKED)
 
     def survey(self) -> Report:
         """Read the trace once, up to the last row that will be a request, and say what is in it.
