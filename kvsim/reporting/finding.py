@@ -150,6 +150,8 @@ def three_digits(number: float | None) -> str:
     """Return a number with the three digits that count, `-` where there is none."""
     if number is None:
         return "-"
+    if 0 < abs(number) < 0.005:
+        return f"{number:.2g}"  # with two decimals nothing of it would be left
     whole_digits = len(str(int(number)))
     return f"{number:,.{max(0, 3 - whole_digits)}f}"
 

@@ -69,6 +69,11 @@ def test_a_comparison_is_told_by_the_two_that_differ_most_in_ttft():
     assert "contiguous" not in text
 
 
+def test_where_prefixes_are_found_again_the_finding_says_how_many():
+    results = [changed("cached", 0.03, hit_rate=0.82, **ttft(0.04)), changed("paged", 0.04, **ttft(1.2))]
+    assert "cached finds 82 % of all prompt tokens in its cache, wastes 3" in finding(results)
+
+
 def test_those_that_wait_alike_are_told_by_their_waste():
     text = finding([changed("a", 0.5, **ttft(1.0)), changed("b", 0.1, **ttft(1.05))])
     assert text.index("b wastes 1") < text.index("a wastes 5")
@@ -196,7 +201,16 @@ def test_where_no_class_fits_the_error_is_said_to_be_unknown():
 
 @pytest.mark.parametrize(
     ("number", "text"),
-    [(0.0361, "0.04"), (7.8, "7.80"), (32.64, "32.6"), (229.4, "229"), (41408.0, "41,408"), (None, "-")],
+    [
+        (0.0021, "0.0021"),
+        (0.0361, "0.04"),
+        (0, "0.00"),
+        (7.8, "7.80"),
+        (32.64, "32.6"),
+        (229.4, "229"),
+        (41408.0, "41,408"),
+        (None, "-"),
+    ],
 )
 def test_people_read_three_digits(number, text):
     assert three_digits(number) == text
