@@ -100,8 +100,8 @@ def _of_trace(scenario: Scenario, simulation: Simulation) -> list[str]:
         )
     elif traffic.ignores_tags:
         said.append(
-            "The trace tells tenants or priorities, and this run leaves them out. workload.sessions: {loop: open} takes "
-            "them along, at the recorded times."
+            "The trace tells tenants or priorities, and this run leaves them out. workload.sessions: {loop: open} "
+            "takes them along, at the recorded times."
         )
     if traffic.stands_alone:
         said.append("The trace records no sessions: every request stands alone, and none waits for another.")
