@@ -16,6 +16,9 @@ PANEL, AXIS, LEFT, GAP = 1.9, 0.42, 0.56, 0.52
 P50, P99 = "#0072B2", "#E69F00"
 PANELS = (("TPOT (ms)", "tpot_s", 1000.0), ("TTFT (s)", "ttft_s", 1.0))
 
+WIDE = 5.0
+"""Latencies whose largest is so many times the smallest are drawn over a logarithmic axis; closer ones would have a
+single tick there."""
 
 LARGER = 1.05
 """Pools closer to each other than this ratio differ by rounding to blocks and the like: there is nothing to weigh."""
@@ -68,10 +71,14 @@ def _draw(axes: Any, results: Sequence[Result], key: str, scale: float) -> None:
     for name, colour, marker in (("p50", P50, "o"), ("p99", P99, "^")):
         values = [scale * result.metrics[key][name] for result in results]
         axes.plot(pools, values, marker, color=colour, markersize=4, linestyle="none", label=name)
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    latencies = [scale * result.metrics[key][name] for result in results for name in ("p50", "p99")]
+    if 0 < WIDE * min(latencies) < max(latencies):
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_minor_locator(NullLocator())
+    else:
+        axes.set_ylim(0, 1.15 * max(latencies) or 1)
     axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_locator(MaxNLocator(4, steps=(1, 2, 5, 10)))
     axes.margins(x=0.14, y=0.12)
     medians = [scale * result.metrics[key]["p50"] for result in results]

@@ -63,3 +63,11 @@ def test_a_comparison_of_pools_that_differ_writes_it(tmp_path):
     names = {path.name for path in write_comparison("differ", differ, tmp_path)}
     assert {"trade_off.png", "trade_off.svg"} <= names
     assert "trade_off.png" in (tmp_path / "README.md").read_text()
+
+
+@pytest.mark.parametrize("tpot_s", [0.03, 0.05, 0.1, 2.0])
+def test_every_axis_of_latencies_has_two_ticks_and_more(tpot_s):
+    figure = trade_off([sized("small", 40_000, 0.05), sized("large", 80_000, tpot_s)])
+    for axes in figure.axes:
+        low, high = axes.get_ylim()
+        assert sum(low <= at <= high for at in axes.get_yticks()) > 1
