@@ -28,7 +28,7 @@ test-all: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m budget
 
 bench: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -q -s -m budget tests/budgets
+	$(BIN)/python -m pytest -q -s tests/budgets
 
 # What needs nvcc or cuobjdump skips, and says so, where neither is there nor its wheels can be had.
 cuda-check: $(VENV)/.installed-dev
