@@ -24,13 +24,14 @@ MOST_SETTINGS = 12
 class Sustained:
     """One setting: the largest rate that is kept below the smallest that is not, each as written; None: there is none.
 
-    `changes` are those beside the rate.
+    `changes` are those beside the rate; `fails` says that runs fail at the smallest that is not kept.
     """
 
     variant: str | None
     changes: Mapping[str, Any]
     kept: str | None
     not_kept: str | None
+    fails: bool = False
 
     @property
     def name(self) -> str:
@@ -42,8 +43,9 @@ class Sustained:
     def text(self) -> str:
         """What was found, in a few words."""
         if self.kept is None:
-            return f"{self.not_kept} is not kept, nor is more"
-        return f"{self.kept} is kept" + (f", {self.not_kept} is not" if self.not_kept else "; more was not tried")
+            return f"runs fail at {self.not_kept}" if self.fails else f"{self.not_kept} is not kept, nor is more"
+        beyond = f", runs fail at {self.not_kept}" if self.fails else f", {self.not_kept} is not"
+        return f"{self.kept} is kept" + (beyond if self.not_kept else "; more was not tried")
 
 
 def sustained(sweep: Sweep, points: Sequence[At]) -> list[Sustained]:
@@ -85,6 +87,7 @@ def _answer(rising: Sequence[At], kept: int, axis: Axis) -> Sustained:
         _others(rising[0]),
         rates[kept - 1] if kept else None,
         rates[kept] if kept < len(rates) else None,
+        fails=kept < len(rising) and bool(rising[kept].failed),
     )
 
 

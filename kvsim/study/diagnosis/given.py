@@ -39,9 +39,10 @@ def scenario_of(
         scenario = load(run, overrides=overrides, variant=variant)
         return scenario, scenario.seed, None
     folder = Path(run)
-    summary, rows = (read_object(folder / name, RIGHT) for name in (SUMMARY, RESOLVED))
+    summary = read_object(folder / SUMMARY, RIGHT)
     if "metrics" not in summary:
         raise InputError(f"{folder / SUMMARY}: holds no metrics of one run; name the sub-folder of a variant")
+    rows = read_object(folder / RESOLVED, RIGHT)
     if variant is not None:
         raise InputError(f"--variant {variant}: {folder} holds one run, of {summary['name']}; leave it out")
     scenario = Scenario.from_dict(_data(rows, summary["name"]), name=summary["name"], overrides=overrides)

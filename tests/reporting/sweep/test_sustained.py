@@ -49,7 +49,8 @@ OPENING = "Sustained with 99 % within the goals of slo"
         ([BAD, row()], "1/s is not kept, nor is more."),
         ([row(), row()], "2/s is kept; more was not tried."),
         ([row(), row(rejected=1)], "1/s is kept, 2/s is not."),
-        ([row(), None], "1/s is kept, 2/s is not."),
+        ([row(), None], "1/s is kept, runs fail at 2/s."),
+        ([None, row()], "runs fail at 1/s."),
     ],
 )
 def test_the_largest_rate_below_all_that_are_not_kept_is_told(verdicts, said):
