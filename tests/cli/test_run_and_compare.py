@@ -18,6 +18,12 @@ def _in_an_empty_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
 
 
+@pytest.fixture
+def nothing_is_drawn(monkeypatch):
+    """What is printed is the same where no folder is written."""
+    monkeypatch.setattr("kvsim.reporting.run_folder.write_comparison", lambda *_, **__: [])
+
+
 def test_run_hands_everything_on(calls):
     options = ["--set", "workload.rate=12/s", "--set", "seed=3", "--variant", "paged", "--seed", "5"]
     assert main(["run", "a.yaml", *options, "--stepwise", "--check", "--json"]) == 0
@@ -119,6 +125,7 @@ def test_compare_writes_below_runs_and_says_where(calls, capsys, tmp_path):
         assert (tmp_path / "runs" / "azure" / variant / "memory_over_time.png").exists()
 
 
+@pytest.mark.usefixtures("nothing_is_drawn")
 def test_a_table_of_four_stays_within_80_columns(calls, capsys, monkeypatch):
     names = ["contiguous", "reserve-max", "paged", "paged-block-1"]
     monkeypatch.setattr("kvsim.study.compare", lambda *a, **k: [fake_result(name) for name in names])
@@ -129,6 +136,7 @@ def test_a_table_of_four_stays_within_80_columns(calls, capsys, monkeypatch):
     assert not any("…" in line for line in lines)
 
 
+@pytest.mark.usefixtures("nothing_is_drawn")
 def test_the_longest_row_still_leaves_room_for_four(calls, capsys, monkeypatch):
     results = [fake_result(name) for name in ("contiguous", "reserve-max", "paged", "paged-block-1")]
     assert all(result.metrics["blocked"]["never"] for result in results)
@@ -141,6 +149,7 @@ def test_the_longest_row_still_leaves_room_for_four(calls, capsys, monkeypatch):
     assert "goodput, /s no slo set no slo set no slo set no slo set" in rows
 
 
+@pytest.mark.usefixtures("nothing_is_drawn")
 def test_more_results_than_fit_go_into_further_tables(calls, capsys, monkeypatch):
     names = [f"variant-{number}" for number in range(9)]
     monkeypatch.setattr("kvsim.study.compare", lambda *a, **k: [fake_result(name) for name in names])
@@ -151,6 +160,7 @@ def test_more_results_than_fit_go_into_further_tables(calls, capsys, monkeypatch
     assert all(name in out for name in names)
 
 
+@pytest.mark.usefixtures("nothing_is_drawn")
 def test_a_note_that_holds_for_some_names_them(calls, capsys, monkeypatch):
     first, second = fake_result("contiguous"), fake_result("paged")
     first.not_modelled = []
@@ -161,6 +171,7 @@ def test_a_note_that_holds_for_some_names_them(calls, capsys, monkeypatch):
     assert out.count("step times: estimated") == 1
 
 
+@pytest.mark.usefixtures("nothing_is_drawn")
 def test_notes_on_the_scenario_are_told_before_everything_that_is_not_modelled(calls, capsys, monkeypatch):
     result = fake_result()
     result.notes = ["The pool is more than the card has."]
@@ -170,6 +181,7 @@ def test_notes_on_the_scenario_are_told_before_everything_that_is_not_modelled(c
     assert out.index("note: The pool is more than the card has.\n") < out.index("not modelled:")
 
 
+@pytest.mark.usefixtures("nothing_is_drawn")
 def test_one_run_is_not_called_runs(calls, capsys, monkeypatch):
     monkeypatch.setattr("kvsim.study.compare", lambda *a, **k: [fake_result()])
     assert main(["compare", "a.yaml"]) == 0
@@ -194,6 +206,7 @@ def test_a_run_folder_may_be_written_again(verb, calls, capsys):
     capsys.readouterr()
 
 
+@pytest.mark.usefixtures("nothing_is_drawn")
 def test_names_with_brackets_are_printed_as_they_are(calls, capsys, monkeypatch):
     monkeypatch.setattr("kvsim.study.run", lambda *a, **k: fake_result("[red]x[/]"))
     assert main(["run", "a.yaml"]) == 0

@@ -61,7 +61,17 @@ def test_leap_and_stepwise_results_are_identical_and_keep_every_law(policy):
     agree()
 
 
-@pytest.fixture(scope="module", params=POLICIES)
+EVERY_RULE_ONCE = (
+    "worst, chunk", "buddy, double", "first, exact, rounded", "best, cat by tensors", "next, double, compacted",
+    "reserve max, buddy", "reserve pow2, best", "reserve oracle, first",
+)  # fmt: skip
+"""Policies that together have each fit, growth, compaction and reservation; `make test-all` climbs with all."""
+
+
+@pytest.fixture(
+    scope="module",
+    params=[name if name in EVERY_RULE_ONCE else pytest.param(name, marks=pytest.mark.slow) for name in POLICIES],
+)
 def climbed(request):
     """[(case, log)] of one policy, roomiest pool first (see `test_pressure_ladder`)."""
     name, options = POLICIES[request.param]
