@@ -1,5 +1,5 @@
 # make demo     one command to see what kvsim does: installs it and compares allocators on real traffic, twice
-# make test     installs what the tests need and runs them (under 10 minutes on 2 cores)
+# make test     installs what the tests need and runs them (10 to 13 minutes on 2 shared cores)
 # make test-all the slow ones too, and laws on examples that are others each time
 # make bench    what a run costs: CPU, memory and start-up, against the budgets
 # make cuda-check  the CUDA harness without a GPU: emulated, with planted bugs, sanitized, under nvcc (under 5 minutes)
