@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kvsim.metrics.result import Result, to_json
 from kvsim.reporting.comparison import Group, Row, comparison_table
-from kvsim.reporting.finding import finding, ledger, legend, measured, shared, sources
+from kvsim.reporting.finding import finding, ledger, legend, measured, shared, shared_notes, sources
 from kvsim.reporting.tenants import tenant_table
 from kvsim.reporting.ttft import ttft_line
 
@@ -72,7 +72,7 @@ def _print_parts(out: "Console", result: Result) -> None:
 
 def print_sources(out: "Console", results: Sequence[Result]) -> None:
     """Print the notes of some results, where their numbers come from, and what is not modelled."""
-    for note in shared([r.notes for r in results], results):
+    for note in shared_notes(results):
         print_text(out, f"note: {note}")
     for source in shared([sources(r) for r in results], results) + shared([ledger(r) for r in results], results):
         print_text(out, source, "dim")

@@ -2,7 +2,8 @@
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,17 @@ def read_object(path: Path, right: str = _RIGHT) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InputError(f"{path}: holds a {type(value).__name__}, not an object; write the folder again")
     return value
+
+
+@contextmanager
+def written_by(kind: str, path: Path) -> Iterator[None]:
+    """Take what a file holds for what `kind` (a comparison, say) writes there. Raises InputError where it is not."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path}: is not what {kind} writes there ({type(error).__name__}: {error}); write the folder again"
+        ) from error
 
 
 def _no_number(text: str) -> None:

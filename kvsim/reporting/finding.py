@@ -130,15 +130,17 @@ def shared(lines: Sequence[Sequence[str]], results: Sequence[Result]) -> list[st
 def shared_by(names: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
     """The same for whatever has these names."""
     said: dict[str, list[str]] = {}
-    ranges = {
-        name: [line for line in own if line.startswith(LEFT_RANGE)] for name, own in zip(names, lines, strict=True)
-    }
     for name, own in zip(names, lines, strict=True):
         for line in own:
-            if not line.startswith(LEFT_RANGE):
-                said.setdefault(line, []).append(name)
-    whole = [line if len(of) == len(names) else f"{line} ({', '.join(of)})" for line, of in said.items()]
-    return [*whole, *left_range_together(ranges)]
+            said.setdefault(line, []).append(name)
+    return [line if len(of) == len(names) else f"{line} ({', '.join(of)})" for line, of in said.items()]
+
+
+def shared_notes(results: Sequence[Result]) -> list[str]:
+    """The notes of these results as `shared` has them; last each fitted range that some leave, with what they have."""
+    ranges = {result.name: [note for note in result.notes if note.startswith(LEFT_RANGE)] for result in results}
+    others = [[note for note in result.notes if not note.startswith(LEFT_RANGE)] for result in results]
+    return [*shared(others, results), *left_range_together(ranges)]
 
 
 def straight(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from kvsim.metrics.result import Result
 from kvsim.reporting.comparison import Group, comparison_table
 from kvsim.reporting.exports.interface import Export, Files, Options, Source
-from kvsim.reporting.finding import finding, ledger, legend, measured, shared, sources
+from kvsim.reporting.finding import finding, ledger, legend, measured, shared, shared_notes, sources
 from kvsim.reporting.tenants import tenant_table
 from kvsim.reporting.ttft import ttft_line
 
@@ -30,7 +30,7 @@ def markdown(title: str, results: Sequence[Result]) -> Iterator[str]:
             yield f"\n{escaped(tenants.note)}\n\n"
     said = [*legend(results), *shared([measured(result) for result in results], results)]
     said += shared([ttft_line(result) for result in results], results)
-    said += [f"note: {note}" for note in shared([result.notes for result in results], results)]
+    said += [f"note: {note}" for note in shared_notes(results)]
     said += shared([sources(result) for result in results], results)
     said += shared([ledger(result) for result in results], results)
     for line in said:

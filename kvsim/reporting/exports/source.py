@@ -4,7 +4,7 @@ from pathlib import Path
 
 from kvsim.errors import InputError
 from kvsim.metrics.result import Result
-from kvsim.metrics.run_files import read_object
+from kvsim.metrics.run_files import read_object, written_by
 from kvsim.reporting.exports.interface import Source
 from kvsim.reporting.run_folder import SUMMARY, folder_names
 
@@ -27,11 +27,6 @@ def read_source(folder: str | Path) -> Source:
     if "variants" not in summary:
         result = Result.load(folder, in_files=True)
         return Source(str(folder), result.name, [result])
-    try:
+    with written_by("a comparison", folder / SUMMARY):
         title, names = summary["scenario"], [variant["name"] for variant in summary["variants"]]
-    except (KeyError, TypeError) as error:
-        raise InputError(
-            f"{folder / SUMMARY}: is not what a comparison writes there ({type(error).__name__}: {error}); write the "
-            "folder again"
-        ) from error
     return Source(str(folder), title, [Result.load(folder / name, in_files=True) for name in folder_names(names)])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvsim.errors import InputError
 from kvsim.metrics.result import Result
-from kvsim.metrics.run_files import read_object
+from kvsim.metrics.run_files import read_object, written_by
 from kvsim.reporting.inputs.exhibit import Exhibit, any_exhibit, sweep_exhibit
 from kvsim.reporting.run_folder import SUMMARY, folder_names
 
@@ -83,30 +83,20 @@ def _told_apart(name: str, folder: Path, taken: Collection[str]) -> str:
 def _load(folder: Path) -> Subject:
     if (folder / SUMMARY).exists():
         summary = read_object(folder / SUMMARY)
-        try:
-            if "variants" in summary:
+        if "variants" in summary:
+            with written_by("a comparison", folder / SUMMARY):
                 return _comparison(summary, folder)
-            if "points" in summary and "axes" in summary:
+        if "points" in summary and "axes" in summary:
+            with written_by("a sweep", folder / SUMMARY):
                 exhibit = sweep_exhibit(summary, folder)
-                return Subject(name=exhibit.name, exhibits=[exhibit])
-        except (AttributeError, KeyError, TypeError) as error:
-            kind = "a comparison" if "variants" in summary else "a sweep"
-            raise InputError(
-                f"{folder / SUMMARY}: is not what {kind} writes there ({type(error).__name__}: {error}); write the "
-                "folder again"
-            ) from error
+            return Subject(name=exhibit.name, exhibits=[exhibit])
         result = Result.load(folder)
         return Subject(name=result.name, results=[result])
     if (folder / PLAN).exists():
         from kvsim.reporting.inputs.planned import plan_exhibit
 
-        try:
+        with written_by("a plan", folder / PLAN):
             exhibit = plan_exhibit(read_object(folder / PLAN), folder)
-        except (AttributeError, KeyError, TypeError) as error:
-            raise InputError(
-                f"{folder / PLAN}: is not what a plan writes there ({type(error).__name__}: {error}); write the folder "
-                "again"
-            ) from error
         return Subject(name=exhibit.name, exhibits=[exhibit])
     for file, kind in RECORDS.items():
         if (folder / file).exists():

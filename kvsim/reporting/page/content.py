@@ -6,7 +6,7 @@ from typing import Any
 
 from kvsim.errors import InputError
 from kvsim.metrics.result import Result
-from kvsim.reporting.finding import finding, ledger, legend, measured, shared, sources
+from kvsim.reporting.finding import finding, ledger, legend, measured, shared, shared_notes, sources
 from kvsim.reporting.inputs import Subject
 from kvsim.reporting.inputs.exhibit import Exhibit
 from kvsim.reporting.inputs.sheet import Sheet
@@ -94,7 +94,7 @@ def content_of(subject: Subject) -> Content:
         notes=[
             *([f"Figures, cards and tables are {first}; intervals, differences and verdicts of all."] if first else []),
             *(study.notes if study else ()),
-            *shared([result.notes for result in results], results),
+            *shared_notes(results),
             *notes,
         ],
         provenance=[

@@ -92,10 +92,9 @@ def shares_grow(shares: ArrayLike, errors: ArrayLike) -> Truths:
     """
     from scipy.special import stdtrit
 
-    growth, spread = np.asarray(shares, dtype=np.float64), np.asarray(errors, dtype=np.float64)
-    replications = growth.shape[-1]
-    error = np.sqrt((spread * spread).sum(axis=-1)) / replications
-    certain = float(stdtrit((SLICES - 2) * replications, 1 - CHANCE)) * error
+    growth = np.asarray(shares, dtype=np.float64)
+    freedom = (SLICES - 2) * growth.shape[-1]
+    certain = float(stdtrit(freedom, 1 - CHANCE)) * _error_of_mean(np.asarray(errors, dtype=np.float64))
     grows: Truths = (growth.mean(axis=-1) >= GROWTH_SHARE) & (growth.mean(axis=-1) > certain)
     return grows
 
@@ -119,7 +118,7 @@ def queue(waiting: ArrayLike, present: ArrayLike, arrivals: ArrayLike) -> Queue:
     shares, errors = growth_shares(waiting, arrivals), growth_errors(waiting, arrivals)
     return Queue(
         growth=float(shares.mean()),
-        growth_error=float(np.sqrt((errors * errors).sum()) / errors.size),
+        growth_error=float(_error_of_mean(errors)),
         saturated=bool(shares_grow(shares, errors)),
         memory=float(queue_memory(present)),
     )
@@ -145,6 +144,11 @@ def _time_constants(correlation: float) -> float:
         return float(np.expm1(-x)) ** 2 / (2 * (x + float(np.expm1(-x)))) - correlation
 
     return float(brentq(apart, 1e-3, 1 / correlation))
+
+
+def _error_of_mean(errors: Array) -> Array:
+    """The standard error of the mean of numbers that have these: (..., numbers) to (...)."""
+    return np.asarray(np.sqrt((errors * errors).sum(axis=-1)) / errors.shape[-1])
 
 
 def _at_least_one(arrivals: ArrayLike) -> Array:

@@ -76,6 +76,10 @@ def outcome(one: Run) -> Outcome:
     }
 
 
+_UNKNOWN: dict[str, Any] = {"growth": None, "growth_error": None, "saturated": None}
+"""What the queue did of which nothing is known."""
+
+
 def queue_of(scenario: Scenario, replicate: Replicate) -> Mapping[str, Any]:
     """Whether a run's queue grew, judged by itself (`saturated`), and how much of what came was left in it (`growth`,
     with its standard error).
@@ -88,14 +92,13 @@ def queue_of(scenario: Scenario, replicate: Replicate) -> Mapping[str, Any]:
     settings = scenario.settings
     # Without a steady stretch to judge, arrivals were over long before the work was.
     overrun = settings.workload.rate is not None and settings.window.until == "auto"
-    return {"growth": None, "growth_error": None, "saturated": True if overrun else None}
+    return _UNKNOWN | {"saturated": True if overrun else None}
 
 
 def failed(one: Run, error: str) -> Outcome:
     """The outcome of a run that has no result."""
     nothing: Outcome = {"provenance": {}, "expected_error": {}, "not_modelled": [], "notes": [], "metrics": {}}
-    unknown = {"growth": None, "growth_error": None, "saturated": None}
-    return {"key": one.key, "error": error, **nothing, "queue": unknown}
+    return {"key": one.key, "error": error, **nothing, "queue": _UNKNOWN}
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
